@@ -13,9 +13,16 @@ use arrow_array::types::{
     Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, LargeListArray, PrimitiveArray, downcast_integer_array};
+use arrow_array::{
+    AnyDictionaryArray, Array, ArrayAccessor, ArrayRef, LargeListArray, PrimitiveArray,
+    downcast_integer_array,
+};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, TimeUnit};
+use arrow_select::take::take;
+
+/// The dictionary whose keys lead to an array's values, if there is one.
+type Keys<'a> = Option<&'a dyn AnyDictionaryArray>;
 
 /// Converts an array; of a dictionary it converts the values.
 ///
@@ -28,8 +35,12 @@ use arrow_schema::{ArrowError, DataType, TimeUnit};
 pub fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
     use DataType as Ty;
     if let Some(dictionary) = array.as_any_dictionary_opt() {
-        let values = arrow_select::take::take(dictionary.values(), dictionary.keys(), None)?;
-        return cast(&values, to);
+        let values = dictionary.values();
+        return match to {
+            Ty::LargeUtf8 if !values.is_empty() => text(values, Some(dictionary)),
+            Ty::LargeBinary if !values.is_empty() => bytes(values, Some(dictionary)),
+            _ => cast(&take(values, dictionary.keys(), None)?, to),
+        };
     }
     if array.data_type() == to {
         return Ok(Arc::clone(array));
@@ -38,8 +49,8 @@ pub fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
         Ty::Int64 => integers::<Int64Type>(array),
         Ty::UInt64 => integers::<UInt64Type>(array),
         Ty::Float64 => floats(array),
-        Ty::LargeBinary => bytes(array),
-        Ty::LargeUtf8 => text(array),
+        Ty::LargeBinary => bytes(array, None),
+        Ty::LargeUtf8 => text(array, None),
         Ty::Timestamp(TimeUnit::Millisecond, None) => milliseconds(array),
         Ty::LargeList(_) => list(array, to),
         _ => Err(unknown(array, to)),
@@ -104,27 +115,39 @@ fn decimals<T: DecimalType>(array: &dyn Array) -> Result<ArrayRef, ArrowError> {
     Ok(Arc::new(values.collect::<Result<PrimitiveArray<Float64Type>, _>>()?))
 }
 
-fn bytes(array: &dyn Array) -> Result<ArrayRef, ArrowError> {
+/// Passes on the values of an array, or those to which the keys of a dictionary of them lead.
+fn each<A: ArrayAccessor>(values: A, keys: Keys<'_>, mut out: impl FnMut(Option<A::Item>)) {
+    let value = |i: usize| values.is_valid(i).then(|| values.value(i));
+    let Some(dictionary) = keys else { return (0..values.len()).for_each(|i| out(value(i))) };
+    let nulls = dictionary.keys().nulls();
+    for (i, key) in dictionary.normalized_keys().into_iter().enumerate() {
+        out(if nulls.is_none_or(|nulls| nulls.is_valid(i)) { value(key) } else { None });
+    }
+}
+
+fn bytes(array: &dyn Array, keys: Keys<'_>) -> Result<ArrayRef, ArrowError> {
     let mut out = LargeBinaryBuilder::with_capacity(array.len(), 0);
     match array.data_type() {
-        DataType::Utf8 => array.as_string::<i32>().iter().for_each(|v| out.append_option(v)),
-        DataType::LargeUtf8 => array.as_string::<i64>().iter().for_each(|v| out.append_option(v)),
-        DataType::Utf8View => array.as_string_view().iter().for_each(|v| out.append_option(v)),
-        DataType::Binary => array.as_binary::<i32>().iter().for_each(|v| out.append_option(v)),
-        DataType::BinaryView => array.as_binary_view().iter().for_each(|v| out.append_option(v)),
+        DataType::Utf8 => each(array.as_string::<i32>(), keys, |v| out.append_option(v)),
+        DataType::LargeUtf8 => each(array.as_string::<i64>(), keys, |v| out.append_option(v)),
+        DataType::Utf8View => each(array.as_string_view(), keys, |v| out.append_option(v)),
+        DataType::Binary => each(array.as_binary::<i32>(), keys, |v| out.append_option(v)),
+        DataType::LargeBinary => each(array.as_binary::<i64>(), keys, |v| out.append_option(v)),
+        DataType::BinaryView => each(array.as_binary_view(), keys, |v| out.append_option(v)),
         DataType::FixedSizeBinary(_) => {
-            array.as_fixed_size_binary().iter().for_each(|v| out.append_option(v));
+            each(array.as_fixed_size_binary(), keys, |v| out.append_option(v));
         }
         _ => return Err(unknown(array, &DataType::LargeBinary)),
     }
     Ok(Arc::new(out.finish()))
 }
 
-fn text(array: &dyn Array) -> Result<ArrayRef, ArrowError> {
+fn text(array: &dyn Array, keys: Keys<'_>) -> Result<ArrayRef, ArrowError> {
     let mut out = LargeStringBuilder::with_capacity(array.len(), 0);
     match array.data_type() {
-        DataType::Utf8 => array.as_string::<i32>().iter().for_each(|v| out.append_option(v)),
-        DataType::Utf8View => array.as_string_view().iter().for_each(|v| out.append_option(v)),
+        DataType::Utf8 => each(array.as_string::<i32>(), keys, |v| out.append_option(v)),
+        DataType::LargeUtf8 => each(array.as_string::<i64>(), keys, |v| out.append_option(v)),
+        DataType::Utf8View => each(array.as_string_view(), keys, |v| out.append_option(v)),
         _ => return Err(unknown(array, &DataType::LargeUtf8)),
     }
     Ok(Arc::new(out.finish()))
@@ -185,8 +208,8 @@ mod tests {
     use super::*;
     use arrow_array::types::{Decimal128Type, Decimal256Type};
     use arrow_array::{
-        BinaryArray, BinaryViewArray, DictionaryArray, FixedSizeBinaryArray, Int32Array, ListArray,
-        StringArray, StringViewArray,
+        BinaryArray, BinaryViewArray, DictionaryArray, FixedSizeBinaryArray, Int32Array,
+        LargeStringArray, ListArray, StringArray, StringViewArray,
     };
     use arrow_buffer::i256;
     use arrow_cast::CastOptions;
@@ -255,10 +278,14 @@ mod tests {
             let bytes: Vec<Option<&[u8]>> =
                 words.iter().map(|word| word.map(str::as_bytes)).collect();
             let dictionary: DictionaryArray<Int32Type> = words.iter().copied().collect();
-            let texts: [ArrayRef; 3] = [
+            let keys = (0..words.len() as i32).map(|key| (key % 3 > 0).then_some(key)).collect();
+            let values = Arc::new(LargeStringArray::from(words.clone()));
+            let with_nulls = DictionaryArray::<Int32Type>::try_new(keys, values).unwrap();
+            let texts: [ArrayRef; 4] = [
                 Arc::new(StringArray::from(words.clone())),
                 Arc::new(StringViewArray::from(words)),
                 Arc::new(dictionary),
+                Arc::new(with_nulls),
             ];
             for text in &texts {
                 compare(text, &DataType::LargeUtf8);
