@@ -1,15 +1,13 @@
 //! Application of changes to the state of a graph.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use nakshi_io::{BlockReader, CancelToken, IoStats};
-
-use super::conflict::{Subject, WrittenKeys};
+use super::conflict::{Subject, WrittenRow};
 use super::layers::{FILES, Layer, LayerChanges};
 use super::log::{Change, Changes, EdgeId};
 use super::logstore::{EdgeKey, LayerId, NodeChange, NumberedEdge};
-use super::parts::{PartPlace, RecordPart};
+use super::lookups::Lookups;
+use super::parts::PartPlace;
 use super::row::{REMOVED, RowKind, RowValues};
 use super::schema::{self, EncodedProperties, decoded_number};
 use super::segment::SegmentRows;
@@ -17,139 +15,12 @@ use super::spec::LABELS;
 use super::state::GraphState;
 use super::timeline::LogEdge;
 use super::value::Value;
-use nakshi_store::{Direction, Error, ExternalId, Result, Store, VertexId};
-
-/// Longest record, in edges of the file, that is searched linearly for an edge.
-const SHORT: u64 = 64;
-/// Rows between two checks of the cancel token.
-const ROWS: u64 = 4096;
-
-/// Looks up edges by destination, for one writer.
-pub(super) struct Lookups {
-    store: Arc<Store>,
-    lists: Option<BlockReader>,
-    /// Edges of long records, sorted by destination.
-    known: HashMap<(VertexId, u64), SortedEnds>,
-    /// Bytes that `known` takes, and the most that it may take.
-    kept: usize,
-    budget: usize,
-    /// Stops the changes of one call.
-    cancel: CancelToken,
-    /// What the changes of a commit write, if a transaction wants to know.
-    pub(super) written: Option<WrittenKeys>,
-}
+use nakshi_store::{Error, ExternalId, Result, VertexId};
 
 /// The properties that an update sets; with `merge` all others stay.
 struct Update<'a> {
     properties: &'a [(String, Value)],
     merge: bool,
-}
-
-/// Destinations of a record, each with its position in the record, sorted.
-struct SortedEnds(Vec<(VertexId, u32)>);
-
-impl SortedEnds {
-    /// Bytes of memory that the destinations of `edges` edges take.
-    fn bytes(edges: u64) -> usize {
-        let each = size_of::<(VertexId, u32)>();
-        let entry = size_of::<((VertexId, u64), SortedEnds)>() * 2;
-        usize::try_from(edges).unwrap_or(usize::MAX).saturating_mul(each).saturating_add(entry)
-    }
-
-    /// Positions of the edges that lead to `end`, ascending.
-    fn of(&self, end: VertexId) -> impl Iterator<Item = u64> {
-        let from = self.0.partition_point(|(other, _)| *other < end);
-        let found = self.0.get(from..).unwrap_or_default().iter();
-        found.take_while(move |(other, _)| *other == end).map(|(_, place)| u64::from(*place))
-    }
-}
-
-impl FoundEdge {
-    fn number(&self) -> u64 {
-        match self {
-            FoundEdge::Stored { number, .. } | FoundEdge::New(number) => *number,
-        }
-    }
-}
-
-impl std::fmt::Debug for Lookups {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Lookups").field("store", &self.store).finish_non_exhaustive()
-    }
-}
-
-impl Lookups {
-    /// Looks up edges in the files of `store`; destinations take at most `budget` bytes of memory.
-    pub(super) fn new(store: Arc<Store>, budget: u64, cancel: &CancelToken) -> Self {
-        let budget = usize::try_from(budget).unwrap_or(usize::MAX);
-        let (known, cancel) = (HashMap::new(), cancel.clone());
-        Lookups { store, lists: None, known, kept: 0, budget, cancel, written: None }
-    }
-
-    /// Stops the changes of the next call by another token.
-    pub(super) fn watch(&mut self, cancel: &CancelToken) {
-        self.cancel.clone_from(cancel);
-    }
-
-    fn note(&mut self, subject: Subject<'_>) {
-        self.written.iter_mut().for_each(|written| written.note(subject));
-    }
-
-    fn note_edge(&mut self, key: EdgeKey) {
-        self.written.iter_mut().for_each(|written| written.note_edge(key));
-    }
-
-    /// Nodes with edges to `v` in the files.
-    fn sources(&mut self, v: VertexId) -> Result<Vec<VertexId>> {
-        in_list(&self.store, &mut self.lists, v)
-    }
-
-    /// Positions, in the record of the files, of the edges that lead to a node; those that are deleted are
-    /// left out.
-    fn positions(
-        &mut self,
-        (source, ty, end): EdgeKey,
-        part: &RecordPart,
-        file: &SegmentRows,
-    ) -> Result<Vec<u64>> {
-        let PartPlace::Files(rows) = &part.place else { return Ok(Vec::new()) };
-        let (rows, first, count) = (rows.clone(), rows.start, rows.end - rows.start);
-        let needed = SortedEnds::bytes(count);
-        if count <= SHORT || needed > self.budget || u32::try_from(count).is_err() {
-            let mut found = Vec::new();
-            for row in rows {
-                self.step(row)?;
-                if file.end(row)? == u64::from(end) && !part.hides(row - first) {
-                    found.push(row - first);
-                }
-            }
-            return Ok(found);
-        }
-        if !self.known.contains_key(&(source, ty)) {
-            if self.kept + needed > self.budget {
-                (self.known, self.kept) = (HashMap::new(), 0);
-            }
-            let mut ends = Vec::with_capacity(rows.end.saturating_sub(first) as usize);
-            for row in rows {
-                self.step(row)?;
-                let wide = || Error::BadList("a vertex id does not fit 32 bits");
-                let to = VertexId::try_from(file.end(row)?).map_err(|_| wide())?;
-                // Lossless: a record of more rows was handled above.
-                ends.push((to, (row - first) as u32));
-            }
-            ends.sort_unstable();
-            self.kept += needed;
-            self.known.insert((source, ty), SortedEnds(ends));
-        }
-        let ends = self.known.get(&(source, ty));
-        let found = ends.into_iter().flat_map(|ends| ends.of(end));
-        Ok(found.filter(|position| !part.hides(*position)).collect())
-    }
-
-    /// Checks the cancel token at every [`ROWS`]-th row.
-    fn step(&self, row: u64) -> Result<()> {
-        if row.is_multiple_of(ROWS) { Ok(self.cancel.check()?) } else { Ok(()) }
-    }
 }
 
 /// Time and properties of an edge that was removed.
@@ -163,31 +34,12 @@ enum FoundEdge {
     New(u64),
 }
 
-/// The nodes that have edges to `v` in the files, by `reader`, which is made if there is none yet.
-pub(super) fn in_list(
-    store: &Store,
-    reader: &mut Option<BlockReader>,
-    v: VertexId,
-) -> Result<Vec<VertexId>> {
-    let adjacency = store.adjacency(Direction::In)?;
-    let extent = adjacency.extent(v);
-    if extent.is_empty() {
-        return Ok(Vec::new());
+impl FoundEdge {
+    fn number(&self) -> u64 {
+        match self {
+            FoundEdge::Stored { number, .. } | FoundEdge::New(number) => *number,
+        }
     }
-    let reader = match reader {
-        Some(reader) => reader,
-        none => none.insert(adjacency.file().reader(1, Arc::new(IoStats::default()))?),
-    };
-    let len = usize::try_from(extent.end - extent.start).unwrap_or(usize::MAX);
-    reader.submit(extent, 0)?;
-    let mut found = Vec::new();
-    if let Some(block) = reader.next()? {
-        adjacency
-            .list(block.slack(), 0..len)
-            .and_then(|list| list.decode_into(&mut found))
-            .map_err(|error| adjacency.blame(v, error))?;
-    }
-    Ok(found)
 }
 
 impl GraphState {
@@ -366,22 +218,48 @@ impl GraphState {
         Ok(true)
     }
 
+    /// Gives a node other properties, all of them.
     fn set_row(&mut self, v: VertexId, change: NodeChange, lookups: &mut Lookups) -> Result<()> {
         self.note_row(v, change.values.as_ref(), lookups)?;
         self.log.set_node(v, change);
         Ok(())
     }
 
-    /// Notes that the properties of a node become those of `row`.
+    /// Notes that the properties of a node, if it is there, become those of `row`, if it stays there.
     fn note_row(&self, v: VertexId, row: Option<&Arc<[u8]>>, lookups: &mut Lookups) -> Result<()> {
         let Some(written) = &mut lookups.written else { return Ok(()) };
         let known = u64::from(v) < self.filed() || self.is_changed(v);
-        let before = if known { Some(self.row_of(v)?) } else { None };
-        for row in before.iter().chain(row) {
-            written.note_row(row);
+        let before = if known && self.is_alive(v) { Some(self.row_of(v)?) } else { None };
+        let after = row.cloned();
+        written.note(Subject::Properties(v));
+        if before.is_some() != after.is_some() {
+            written.note(Subject::Nodes);
+        }
+        written.note_row(WrittenRow { before, after, properties: None });
+        Ok(())
+    }
+
+    /// Notes that some properties of a node become those of `values`.
+    fn note_values(
+        &self,
+        v: VertexId,
+        properties: Vec<u32>,
+        values: &EncodedProperties,
+        lookups: &mut Lookups,
+    ) -> Result<()> {
+        let Some(written) = &mut lookups.written else { return Ok(()) };
+        let (mut before, mut bytes) = (Vec::new(), Vec::new());
+        if let Some(row) = self.row(v)? {
+            for property in &properties {
+                bytes.clear();
+                if row.get(*property, &mut bytes)? {
+                    RowValues::put(*property, &bytes, &mut before);
+                }
+            }
         }
         written.note(Subject::Properties(v));
-        written.note(Subject::Nodes);
+        let (before, after) = (Some(before.into()), Some(schema::row(values).into()));
+        written.note_row(WrittenRow { before, after, properties: Some(properties) });
         Ok(())
     }
 
@@ -405,6 +283,8 @@ impl GraphState {
             Some((self.schema.nodes.find(name).ok()?.0, *value == Value::Null))
         });
         let named: Vec<(u32, bool)> = known.collect();
+        let properties = named.iter().map(|(property, _)| *property).collect();
+        self.note_values(v, properties, &values, lookups)?;
         let whole = before.is_some_and(|change| change.whole);
         let mut values = values;
         if !whole {
@@ -416,7 +296,7 @@ impl GraphState {
             named.iter().flat_map(|(property, _)| [*property, property | REMOVED]).collect();
         let before = before.and_then(|change| change.values.as_deref()).unwrap_or_default();
         let row = RowValues(before).merged(&values, &replaced);
-        self.set_row(v, NodeChange { values: Some(row.into()), whole, cut }, lookups)?;
+        self.log.set_node(v, NodeChange { values: Some(row.into()), whole, cut });
         Ok(true)
     }
 

@@ -10,11 +10,11 @@ use nakshi_io::CancelToken;
 use nakshi_io::write::replace_file;
 
 use super::PropertyEntry;
-use super::apply::Lookups;
 use super::aside::free;
 use super::base::Base;
 use super::import::{LoadOptions, compacted};
 use super::log::{CommitGroup, LogReader, LogWriter};
+use super::lookups::Lookups;
 use super::orphans::remove_orphans;
 use super::property_store::{Core, PropertyStore};
 use super::state::GraphState;

@@ -92,6 +92,8 @@ impl Subject<'_> {
 
 /// Most keys of a transaction. One that reads more has read everything.
 const MOST_READ: usize = 1 << 20;
+/// Most searches of a transaction of which the conditions are kept. More meet a change by their keys.
+const MOST_SEARCHES: usize = 256;
 
 /// What a transaction has read.
 #[derive(Debug)]
@@ -106,8 +108,10 @@ pub(super) struct ReadSet {
 struct ReadKeys {
     keys: HashSet<u64, BuildHasherDefault<KeyHasher>>,
     everything: bool,
-    /// True if values of nodes were searched.
-    searches: bool,
+    /// The conditions of searches for nodes, of the first [`MOST_SEARCHES`].
+    searches: Vec<Vec<(u32, Predicate)>>,
+    /// True if there were more searches.
+    more_searches: bool,
 }
 
 /// Keys are hashes already.
@@ -144,7 +148,6 @@ impl ReadSet {
             return;
         }
         let mut read = self.keys();
-        read.searches |= matches!(subject, Subject::Value(..) | Subject::Property(_));
         if read.keys.len() < MOST_READ {
             read.keys.insert(subject.key(&self.state));
         } else {
@@ -154,17 +157,80 @@ impl ReadSet {
 
     /// Notes a search for the nodes that meet all conditions.
     pub(super) fn note_search(&self, wanted: &[(u32, Predicate)]) {
-        let equal = wanted.iter().find_map(|(property, wanted)| match wanted {
-            Predicate::Equal(value) | Predicate::Item(value) => Some((*property, value)),
-            _ => None,
+        for (property, predicate) in wanted {
+            self.note(match predicate {
+                Predicate::Equal(value) | Predicate::Item(value) => {
+                    Subject::Value(*property, value)
+                }
+                _ => Subject::Property(*property),
+            });
+        }
+        // A new node without any of the properties is in the answer.
+        if wanted.iter().all(|(_, predicate)| predicate.fits(None)) {
+            self.note(Subject::Nodes);
+        }
+        let mut read = self.keys();
+        match read.searches.len() < MOST_SEARCHES {
+            true => read.searches.push(wanted.to_vec()),
+            false => read.more_searches = true,
+        }
+    }
+}
+
+/// A change of a node's properties.
+#[derive(Debug)]
+pub(super) struct WrittenRow {
+    /// Values before and after, encoded as [`RowValues`]; `None` if there was no node.
+    pub(super) before: Option<Arc<[u8]>>,
+    pub(super) after: Option<Arc<[u8]>>,
+    /// The properties that may have changed, of which alone there are values; `None` for all.
+    pub(super) properties: Option<Vec<u32>>,
+}
+
+impl WrittenRow {
+    /// Values, and items of values, before and after.
+    fn values(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        let rows = self.before.iter().chain(&self.after);
+        rows.flat_map(|row| RowValues(row)).flat_map(|(property, value)| {
+            // Bytes that are no list give items that no search wants.
+            std::iter::once(value).chain(value::items(value)).map(move |value| (property, value))
+        })
+    }
+
+    /// Returns true if the change puts the node into the answer of a search, or takes it out.
+    fn changes_answer(&self, wanted: &[(u32, Predicate)]) -> bool {
+        let changed = |property: &u32| {
+            self.properties.as_ref().is_none_or(|properties| properties.contains(property))
+        };
+        // What other properties meet is the same before and after.
+        let wanted = || wanted.iter().filter(|(property, _)| changed(property));
+        let fits = |row: &Option<Arc<[u8]>>| {
+            row.as_ref().is_some_and(|row| {
+                wanted().all(|(property, predicate)| {
+                    let value = RowValues(row).find(|(other, _)| other == property);
+                    predicate.fits(value.map(|(_, value)| value))
+                })
+            })
+        };
+        fits(&self.before) != fits(&self.after)
+    }
+
+    /// A key that a search of a transaction has noted, if the change gives a search another answer.
+    fn first_in(&self, read: &ReadKeys, state: &RandomState) -> Option<u64> {
+        let keys = self.values().flat_map(|(property, value)| {
+            [Subject::Value(property, value), Subject::Property(property)]
         });
-        // A node without the property is in no answer, before a change or after it.
-        let present = wanted.iter().find(|(_, wanted)| !wanted.fits(None));
-        self.note(match (equal, present) {
-            (Some((property, value)), _) => Subject::Value(property, value),
-            (None, Some((property, _))) => Subject::Property(*property),
-            (None, None) => Subject::Nodes,
-        });
+        let mut keys = keys.map(|subject| subject.key(state));
+        let key = keys.find(|key| read.keys.contains(key))?;
+        let changed =
+            read.more_searches || read.searches.iter().any(|wanted| self.changes_answer(wanted));
+        changed.then_some(key)
+    }
+
+    /// About as many keys as take the memory of this.
+    fn weight(&self) -> usize {
+        let rows = self.before.iter().chain(&self.after).map(|row| row.len());
+        rows.sum::<usize>() / size_of::<u64>() + 8
     }
 }
 
@@ -173,9 +239,9 @@ impl ReadSet {
 pub(super) struct WrittenKeys {
     state: RandomState,
     keys: Vec<u64>,
-    /// Rows of nodes before and after a change. Their values become keys when a transaction has
-    /// searched for some, since a row may have many.
-    rows: Vec<Arc<[u8]>>,
+    /// Changes of nodes. Their values become keys when a transaction has searched for some, since a
+    /// row may have many.
+    rows: Vec<WrittenRow>,
 }
 
 impl WrittenKeys {
@@ -198,32 +264,22 @@ impl WrittenKeys {
         self.note(Subject::Edges);
     }
 
-    /// Notes that a node with these properties, before or after its change, has changed.
-    pub(super) fn note_row(&mut self, row: &Arc<[u8]>) {
-        self.rows.push(Arc::clone(row));
+    pub(super) fn note_row(&mut self, row: WrittenRow) {
+        self.rows.push(row);
     }
 
     /// The first key that a transaction has read.
     fn first_in(&self, read: &ReadKeys) -> Option<u64> {
         let in_rows = || {
-            let rows = self.rows.iter().filter(|_| read.searches);
-            rows.flat_map(|row| RowValues(row)).find_map(|(property, value)| {
-                // Bytes that are no list give keys that no search notes.
-                let values = std::iter::once(value).chain(value::items(value));
-                let values = values.map(|value| Subject::Value(property, value));
-                let mut keys = values
-                    .chain([Subject::Property(property)])
-                    .map(|subject| subject.key(&self.state));
-                keys.find(|key| read.keys.contains(key))
-            })
+            let rows = self.rows.iter().filter(|_| !read.searches.is_empty());
+            rows.into_iter().find_map(|row| row.first_in(read, &self.state))
         };
         self.keys.iter().copied().find(|key| read.keys.contains(key)).or_else(in_rows)
     }
 
     /// About as many keys as take the memory of this.
     fn weight(&self) -> usize {
-        let rows: usize = self.rows.iter().map(|row| row.len() / size_of::<u64>() + 4).sum();
-        self.keys.len() + rows + 8
+        self.keys.len() + self.rows.iter().map(WrittenRow::weight).sum::<usize>() + 8
     }
 }
 

@@ -10,7 +10,7 @@ use nakshi_store::{Error, Result};
 
 /// The thread that writes a group waits up to this fraction (a divisor) of the last group's
 /// duration for the writers of that group to commit again.
-const GROUP_WAIT_SHARE: u32 = 4;
+const GROUP_WAIT_SHARE: u32 = 2;
 /// How long a thread that waits for fsync spins before it sleeps.
 const SPIN_TIME: Duration = Duration::from_micros(300);
 
@@ -83,6 +83,11 @@ impl PropertyStore {
         self.durable.load(Acquire) >= commit
     }
 
+    /// Number of commits that were submitted and are not durable.
+    fn undurable(&self) -> u64 {
+        self.submitted.load(Acquire).saturating_sub(self.durable.load(Acquire))
+    }
+
     /// Yields to other threads until a commit is durable, but at most [`SPIN_TIME`]: a fast fsync
     /// then costs no sleep and wake-up.
     fn stay_awake(&self, commit: u64) {
@@ -98,13 +103,12 @@ impl PropertyStore {
         writing.busy = true;
         let (before, took) = writing.last;
         let began = Instant::now();
-        // Threads whose commits were in the last group are about to commit again.
-        let waits = |core: &Core| core.writing.as_ref().map_or(0, |writing| writing.waiting.len());
-        while waits(&core) < before && began.elapsed() < took / GROUP_WAIT_SHARE {
-            drop(core);
+        // Threads whose commits were in the last group are about to commit again, and need the lock.
+        drop(core);
+        while self.undurable() < before as u64 && began.elapsed() < took / GROUP_WAIT_SHARE {
             std::thread::yield_now();
-            core = self.lock();
         }
+        core = self.lock();
         let Core { reader, writing } = &mut *core;
         let Some(writing) = writing else { return Ok(core) };
         let group = std::mem::take(&mut writing.waiting);

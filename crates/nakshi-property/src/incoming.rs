@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use super::apply::in_list;
 use super::conflict::Subject;
 use super::graph::PropertyGraph;
+use super::lookups::in_list;
 use super::record::EdgeRecord;
 use super::value::Value;
 use nakshi_store::{Error, ExternalId, Result, VertexId};

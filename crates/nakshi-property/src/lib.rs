@@ -35,8 +35,8 @@
 //!   `record` reads the edges of both as one list, `edge_search` finds edges by their properties,
 //!   and `query_order` sorts and counts what a query has found
 //! - `conflict` says whether a transaction has read what later commits have written
-//! - `apply` makes a change, `log` reads and writes the log files, `property_store` is the writer,
-//!   and `compact` turns the log into files
+//! - `apply` makes a change with `lookups`, `log` reads and writes the log files, `property_store` is
+//!   the writer, and `compact` turns the log into files
 
 #![deny(missing_docs)]
 
@@ -70,6 +70,7 @@ mod key_filter;
 mod layers;
 mod log;
 mod logstore;
+mod lookups;
 mod maintenance;
 mod nearest;
 mod neighbors;

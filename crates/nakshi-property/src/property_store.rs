@@ -11,12 +11,12 @@ use arc_swap::ArcSwap;
 use nakshi_io::write::{FileLock, WriteFs};
 use nakshi_io::{CancelToken, merge_freed_memory_at_once};
 
-use super::apply::Lookups;
 use super::aside::unless_cancelled;
 use super::base::{Base, entry_of};
 use super::conflict::{RecentWrites, WrittenKeys};
 use super::graph::PropertyGraph;
 use super::log::{Change, CommitGroup, EncodedChanges, LogReader, LogWriter, TransactionMark};
+use super::lookups::Lookups;
 use super::orphans::remove_orphans;
 use super::replay::{advance, replay};
 use super::state::GraphState;
@@ -29,6 +29,8 @@ use nakshi_store::{Error, Manifest, OpenOptions, Result, Store};
 const LOCK: &str = "write.lock";
 /// How long a commit waits for the freezing of a full log before it looks again.
 const FREEZE_WAIT: Duration = Duration::from_millis(50);
+/// How often a thread yields to others before it sleeps until the shared state is unlocked.
+const LOCK_YIELDS: u32 = 64;
 /// How long a forked child waits for a lock that a thread of its parent may have held when it forked.
 const FORK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Bytes of changes at which [`PropertyStore::commit_all`] begins another commit. A commit that is
@@ -59,6 +61,8 @@ pub struct PropertyStore {
     pub(super) done: Condvar,
     /// Number of the last durable commit, for threads that wait without the lock.
     pub(super) durable: AtomicU64,
+    /// Number of the last submitted commit of this writer, for the same.
+    pub(super) submitted: AtomicU64,
     /// Bytes of changes in the log.
     pub(super) logged: AtomicU64,
     /// Set while this handle is the writer.
@@ -167,6 +171,7 @@ impl PropertyStore {
             core: Mutex::new(Core { reader, writing: None }),
             done: Condvar::new(),
             durable: AtomicU64::new(0),
+            submitted: AtomicU64::new(0),
             writes: AtomicBool::new(false),
             retired: AtomicBool::new(false),
             process: std::process::id(),
@@ -237,7 +242,15 @@ impl PropertyStore {
         core.reader = reader;
     }
 
+    /// Locks the state that threads share. A commit holds it for some microseconds, which is less than
+    /// falling asleep and waking up takes.
     pub(super) fn lock(&self) -> MutexGuard<'_, Core> {
+        for _ in 0..LOCK_YIELDS {
+            if let Ok(core) = self.core.try_lock() {
+                return core;
+            }
+            std::thread::yield_now();
+        }
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -543,6 +556,7 @@ impl PropertyStore {
     /// Releases the lock on the shared state after a commit, and has the log frozen if it is full.
     pub(super) fn leave(&self, core: MutexGuard<'_, Core>) {
         let full = core.writing.as_ref().is_some_and(|writing| {
+            self.submitted.store(writing.tip.commit, Release);
             let (weight, limit) = (writing.tip.log.weight(), self.log_limit(&writing.tip));
             match &writing.upkeep.compacting {
                 None => weight > limit,
@@ -590,6 +604,7 @@ impl PropertyStore {
             remove_orphans(self.fs.as_ref(), &self.path, store.manifest(), None)?;
             self.publish(state.clone());
             self.durable.store(state.commit, Release);
+            self.submitted.store(state.commit, Release);
             core.writing = Some(Writing::new(lock, state, store, cancel));
             self.writes.store(true, Relaxed);
         }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use nakshi_io::CancelToken;
 
-use super::apply::Lookups;
 use super::aside::unless_cancelled;
 use super::log::LogReader;
+use super::lookups::Lookups;
 use super::state::GraphState;
 use nakshi_store::{Result, Store};
 

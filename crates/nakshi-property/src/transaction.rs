@@ -10,11 +10,11 @@ use std::time::Instant;
 
 use nakshi_io::CancelToken;
 
-use super::apply::Lookups;
 use super::base::Base;
 use super::conflict::{ReadSet, Subject};
 use super::graph::PropertyGraph;
 use super::log::{Change, TransactionMark};
+use super::lookups::Lookups;
 use super::property_store::{PropertyStore, Writing};
 use super::schema::Schema;
 use super::state::GraphState;

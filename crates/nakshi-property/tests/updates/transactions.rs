@@ -496,6 +496,36 @@ fn what_does_not_meet_commits() {
     assert_eq!(store.snapshot().get_edge_record(&id(0), "link").unwrap().len(), 3);
 }
 
+/// A change is a conflict for a search only if a node comes into its answer, or leaves it. Seen red
+/// with searches that meet every change of a property that they ask for.
+#[test]
+fn a_search_meets_only_changes_of_its_answer() {
+    use std::ops::Bound::{Included, Unbounded};
+    let (_home, store) = prepared();
+    store.commit(&[set(0, "version", 3), set(1, "version", 5), set(1, "count", 1)]).unwrap();
+    let least = |value: i64| Condition::Range(Included(Value::Int(value)), Unbounded);
+    let ones = || [("version", least(4)), ("count", Condition::from(Value::Int(1)))];
+    let commits = |change: Change| {
+        let mut transaction = store.transaction().unwrap();
+        assert_eq!(transaction.graph().get_node_ids(&ones()).unwrap(), [id(1)]);
+        transaction.apply(set(2, "seen", 1)).unwrap();
+        store.commit(&[change]).unwrap();
+        match transaction.commit() {
+            Ok(_) => true,
+            Err(Error::Conflict(_)) => false,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    store.commit(&[set(2, "seen", 0)]).unwrap();
+    let (version, count) = (Value::Int(9), Value::Int(2));
+    let added = vec![("version".to_owned(), version), ("count".to_owned(), count)];
+    assert!(commits(set(1, "version", 6)), "a value within the range takes the place of another");
+    assert!(commits(set(0, "version", 1)), "a value outside takes the place of another");
+    assert!(commits(Change::AppendNode { id: id(300), properties: added }), "a node not in it");
+    assert!(commits(delete(300)), "a node that was not in it goes");
+    assert!(!commits(set(1, "version", 2)), "the value leaves the range");
+}
+
 type Read = Box<dyn Fn(&PropertyGraph) -> String>;
 
 fn read<T: std::fmt::Debug>(f: impl Fn(&PropertyGraph) -> T + 'static) -> Read {
