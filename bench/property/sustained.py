@@ -4,8 +4,9 @@
     bench/property/sustained.py --scale 12 --changes 200000 --seconds 20     # a small try
 
 Loads ZipG's tables and changes copies of the store. `changes`: a number of changes under a cap of memory,
-their peak, and reads before, during and after; then how long the store takes to open. `minutes`: changes
-for some minutes, and their rate against that of the first tenth. `written-back`: values of an algorithm
+their peak, and reads before, during and after; then how long the store takes to open, and the same reads
+of its fragments and after a compaction. `minutes`: changes for some minutes, and their rate against that
+of the first tenth. `written-back`: values of an algorithm
 that become a property of every node. Writes docs/results/sustained.md.
 """
 
@@ -136,7 +137,22 @@ def many(study: Study) -> None:
     opened = child(OPENED, study.changed, study.options.memory)
     shown = f"{opened['seconds']:.2f} s, {tables.size(opened['peak'])}"
     rows.append(["opening afterwards, and its peak", shown, ""])
+    rows += compacted(study)
     study.section("Many changes", ["", "", "ratio"], rows)
+
+
+def compacted(study: Study) -> list[list[str]]:
+    """The same reads of the changed store before and after a compaction, which leaves an empty log."""
+    told = [f"--memory={study.options.memory}", f"--queries={study.options.queries}", "--threads=1"]
+    before, _, after = product.nakshi("bench", "compaction", study.changed, *told)["phases"]
+    return [
+        [
+            f"reads, {part} of this graph with its fragments, compacted, us",
+            f"{before[part]:.1f}, {after[part]:.1f}",
+            f"{before[part] / after[part]:.2f}x",
+        ]
+        for part in ("p50", "p99")
+    ]
 
 
 def minutes(study: Study) -> None:
