@@ -269,10 +269,8 @@ impl GraphState {
         Update { properties, merge }: Update<'_>,
         lookups: &mut Lookups,
     ) -> Result<bool> {
-        let v = self.node(id)?;
-        let values = schema::encode(&mut self.schema, RowKind::Nodes, properties)?;
-        let before = self.log.node(v);
-        let cut = before.is_some_and(|change| change.cut);
+        let (v, NodeChange { values: before, whole, cut }) = self.node_to_change(id)?;
+        let mut values = schema::encode(&mut self.schema, RowKind::Nodes, properties)?;
         if !merge {
             let values = Some(schema::row(&values).into());
             self.set_row(v, NodeChange { values, whole: true, cut }, lookups)?;
@@ -285,8 +283,6 @@ impl GraphState {
         let named: Vec<(u32, bool)> = known.collect();
         let properties = named.iter().map(|(property, _)| *property).collect();
         self.note_values(v, properties, &values, lookups)?;
-        let whole = before.is_some_and(|change| change.whole);
-        let mut values = values;
         if !whole {
             let removed = named.iter().filter(|(_, null)| *null);
             values.extend(removed.map(|(property, _)| (property | REMOVED, Vec::new())));
@@ -294,8 +290,7 @@ impl GraphState {
         }
         let replaced: Vec<u32> =
             named.iter().flat_map(|(property, _)| [*property, property | REMOVED]).collect();
-        let before = before.and_then(|change| change.values.as_deref()).unwrap_or_default();
-        let row = RowValues(before).merged(&values, &replaced);
+        let row = RowValues(before.as_deref().unwrap_or_default()).merged(&values, &replaced);
         self.log.set_node(v, NodeChange { values: Some(row.into()), whole, cut });
         Ok(true)
     }

@@ -150,9 +150,10 @@ impl LogStore {
     }
 
     pub(super) fn set_node(&mut self, v: VertexId, change: NodeChange) {
+        let before = self.nodes.get(&v);
         // What the node had before is in the index.
-        let before = self.nodes.get(&v).and_then(|before| before.values.as_deref());
-        let mut known = RowValues(before.unwrap_or_default()).peekable();
+        let row = before.and_then(|before| before.values.as_deref());
+        let mut known = RowValues(row.unwrap_or_default()).peekable();
         let mut added = 0;
         let new = change.values.iter().flat_map(|values| RowValues(values));
         for (property, value) in new.filter(|(property, _)| property & REMOVED == 0) {
@@ -163,7 +164,7 @@ impl LogStore {
             }
         }
         let len = |change: &NodeChange| change.values.as_ref().map_or(0, |row| row.len() as u64);
-        added += match self.nodes.get(&v) {
+        added += match before {
             Some(before) => len(&change).saturating_sub(len(before)),
             None => PER_NODE + len(&change),
         };

@@ -161,10 +161,29 @@ impl GraphState {
 
     #[inline]
     pub(super) fn is_alive(&self, v: VertexId) -> bool {
-        if let Some(change) = self.log.node(v) {
-            return change.values.is_some();
+        self.stays(v, self.log.node(v))
+    }
+
+    /// Returns true if a node is there, given its change in the log.
+    #[inline]
+    fn stays(&self, v: VertexId, change: Option<&NodeChange>) -> bool {
+        match change {
+            Some(change) => change.values.is_some(),
+            None => self.layers.iter().rev().find_map(|layer| layer.alive(v)).unwrap_or(true),
         }
-        self.layers.iter().rev().find_map(|layer| layer.alive(v)).unwrap_or(true)
+    }
+
+    /// The number of a node and its change in the log; what has not changed is the default.
+    ///
+    /// # Errors
+    /// [`Error::NoNode`].
+    pub(super) fn node_to_change(&self, id: &ExternalId) -> Result<(VertexId, NodeChange)> {
+        let v = self.number(id)?.ok_or_else(|| self.base.no_node(id))?;
+        let change = self.log.node(v);
+        match self.stays(v, change) {
+            true => Ok((v, change.cloned().unwrap_or_default())),
+            false => Err(self.base.no_node(id)),
+        }
     }
 
     /// The number of a node; `None` if there is no such node, or if it is deleted.

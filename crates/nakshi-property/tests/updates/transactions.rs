@@ -526,6 +526,25 @@ fn a_search_meets_only_changes_of_its_answer() {
     assert!(!commits(set(1, "version", 2)), "the value leaves the range");
 }
 
+/// The conditions of the first searches of a transaction are kept; later ones meet a change by their keys.
+/// Seen red without those keys.
+#[test]
+fn the_last_of_many_searches_counts() {
+    let (_home, store) = prepared();
+    for (value, commits) in [(299, false), (300, true)] {
+        // No search asks for this value, so only the next one can meet a search.
+        store.commit(&[set(1, "version", 400)]).unwrap();
+        let mut transaction = store.transaction().unwrap();
+        for version in 0..300 {
+            let wanted = [("version", Condition::from(Value::Int(version)))];
+            transaction.graph().count_nodes(&wanted).unwrap();
+        }
+        transaction.apply(set(2, "balance", value)).unwrap();
+        store.commit(&[set(1, "version", value), set(3, "balance", 1)]).unwrap();
+        assert_eq!(transaction.commit().is_ok(), commits, "{value}");
+    }
+}
+
 type Read = Box<dyn Fn(&PropertyGraph) -> String>;
 
 fn read<T: std::fmt::Debug>(f: impl Fn(&PropertyGraph) -> T + 'static) -> Read {
