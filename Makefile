@@ -33,7 +33,8 @@ demo: ## a graph, on SSD and in memory, in one table
 .PHONY: compiled
 compiled: $(VENV)/.builder
 	@echo "Compiling the Rust core (cargo shows each crate) ..."
-	@$(PYTHON) -m maturin develop $(PROFILE)
+	@# The demo needs no server, whose libraries take a minute.
+	@$(PYTHON) -m maturin develop $(PROFILE) --no-default-features
 
 .PHONY: test
 test: lint build test-rust test-python ## every check and test; NAKSHI_TEST_SCALE=10 for the long way

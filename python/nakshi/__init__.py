@@ -5,6 +5,7 @@
 >>> graph.pagerank(iterations=20, memory="256MiB").to_polars()            # doctest: +SKIP
 
 - :func:`open`, :func:`build`: a :class:`Graph` from a store, a store from edges.
+- :func:`connect`: a :class:`RemoteGraph`, whose store a server has.
 - :class:`Graph`: the algorithms. :class:`Result`: what they return.
 - :func:`contains`, :func:`starts`, :func:`gt`, :func:`between`, :func:`one_of`, :func:`is_null` and
   others: conditions, where a value may stand in queries.
@@ -23,18 +24,22 @@ from .errors import (
     ConflictError,
     CorruptError,
     DeadlineError,
+    DeniedError,
     IncompatibleError,
     InputError,
     InputWarning,
     InternalError,
     NakshiError,
+    OverloadedError,
     ParameterError,
+    StateExpiredError,
     StorageError,
     StoreError,
     StoreExistsError,
     StoreLockedError,
     StoreNotFoundError,
     StorePoisonedError,
+    UnavailableError,
     UnknownVertexError,
     UnsupportedError,
 )
@@ -44,6 +49,7 @@ if TYPE_CHECKING:
     from ._core import __version__ as __version__
     from .conditions import between, contains, equals, ge, gt, is_null, le, lt, one_of, starts
     from .graph import Graph
+    from .remote import RemoteGraph, connect
     from .result import Result
     from .stores import algorithms, backup, build, check, export, generate
     from .stores import open_store as open
@@ -54,20 +60,25 @@ __all__ = [
     "ConflictError",
     "CorruptError",
     "DeadlineError",
+    "DeniedError",
     "Graph",
     "IncompatibleError",
     "InputError",
     "InputWarning",
     "InternalError",
     "NakshiError",
+    "OverloadedError",
     "ParameterError",
+    "RemoteGraph",
     "Result",
+    "StateExpiredError",
     "StorageError",
     "StoreError",
     "StoreExistsError",
     "StoreLockedError",
     "StoreNotFoundError",
     "StorePoisonedError",
+    "UnavailableError",
     "UnknownVertexError",
     "UnsupportedError",
     "algorithms",
@@ -76,6 +87,7 @@ __all__ = [
     "build",
     "check",
     "cluster",
+    "connect",
     "contains",
     "equals",
     "errors",
@@ -96,12 +108,14 @@ __all__ = [
 # The compiled half is loaded at first use: `nakshi --help` and `import nakshi` stay light.
 _LAZY = {
     "Graph": ("graph", "Graph"),
+    "RemoteGraph": ("remote", "RemoteGraph"),
     "Result": ("result", "Result"),
     "algorithms": ("stores", "algorithms"),
     "backup": ("stores", "backup"),
     "between": ("conditions", "between"),
     "build": ("stores", "build"),
     "check": ("stores", "check"),
+    "connect": ("remote", "connect"),
     "contains": ("conditions", "contains"),
     "equals": ("conditions", "equals"),
     "estimate_import": ("stores", "estimate_import"),

@@ -25,6 +25,10 @@ __all__ = [
     "UnsupportedError",
     "DeadlineError",
     "ClusterError",
+    "UnavailableError",
+    "OverloadedError",
+    "DeniedError",
+    "StateExpiredError",
     "InternalError",
     "InputWarning",
 ]
@@ -117,6 +121,31 @@ class DeadlineError(NakshiError, TimeoutError):
 
 class ClusterError(NakshiError):
     """A server of a cluster cannot be reached, has ended, hangs, or failed."""
+
+
+class UnavailableError(NakshiError, ConnectionError):
+    """A server of a graph cannot be reached, or ends.
+
+    A commit that fails so may have been made or not.
+    """
+
+    def __str__(self) -> str:
+        return _message(self)
+
+
+class OverloadedError(NakshiError):
+    """A server has too much to do, or a call asks it for too much; nothing was changed."""
+
+
+class DeniedError(NakshiError, PermissionError):
+    """A server does not know the token, or the token does not permit the call."""
+
+    def __str__(self) -> str:
+        return _message(self)
+
+
+class StateExpiredError(NakshiError):
+    """A server no longer keeps the state of an earlier commit; read again from the newest state."""
 
 
 class InternalError(NakshiError):

@@ -27,6 +27,7 @@ from .units import parse_size
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from ._core import Remote
     from .result import Result
 
 __all__ = [
@@ -210,7 +211,7 @@ class Batch(Changes):
         changed: number of changes that changed something; ``None`` before the commit.
     """
 
-    def __init__(self, written: Callable[[Callable[[Properties], Any]], Any]) -> None:
+    def __init__(self, written: Callable[[Callable[[Any], Any]], Any]) -> None:
         self._written = written
         self._changes: list[tuple[Any, ...]] = []
         self.changed: int | None = None
@@ -274,12 +275,12 @@ class Transaction(Queries, Changes):
             before the end.
     """
 
-    def __init__(self, core: Properties) -> None:
+    def __init__(self, core: Properties | Remote) -> None:
         self._core = core
         self.commit: int | None = None
 
     @property
-    def _queries(self) -> Properties:
+    def _queries(self) -> Properties | Remote:
         return self._core
 
     def _change(self, *change: Any) -> int:
@@ -314,7 +315,79 @@ class Transaction(Queries, Changes):
         return f"<nakshi.Transaction {ended}>"
 
 
-class Writable(Queries, Changes):
+class Transactions(Queries, Changes):
+    """Changes of a graph with properties, one by one, in batches and in transactions."""
+
+    def _written(self, write: Callable[[Any], Written]) -> Written:
+        """Make a write."""
+        raise NotImplementedError
+
+    def _change(self, *change: Any) -> int:
+        changed: int = self._written(lambda core: core.commit([change]))
+        return changed
+
+    def _new_edge_number(self) -> int:
+        number: int = self._written(lambda core: core.new_edge_number())
+        return number
+
+    def batch(self) -> Batch:
+        """Collect changes in a ``with`` block, and make them as one commit at its end.
+
+        If one change is impossible, or if the block raises, none of them is made.
+        """
+        # Raises at once if the graph is closed or has no properties.
+        _ = self._queries
+        return Batch(self._written)
+
+    def transaction(self) -> Transaction:
+        """Read and write in a ``with`` block, and commit at its end if nothing has changed meanwhile.
+
+        Nobody else sees the changes before the commit. If the block raises, none of them is made.
+        Transactions are serializable: what the block has read and written (properties of a node, an
+        edge record, an edge, an id, a value that was searched for) is as it was when the commit is
+        made. :meth:`transact` repeats the block after a conflict.
+
+        Raises:
+            ConflictError: at the end of the block, which changed nothing then.
+        """
+        return self._transaction(alone=False)
+
+    def _transaction(self, *, alone: bool) -> Transaction:
+        return Transaction(self._written(lambda core: core.transaction(alone)))
+
+    def transact(
+        self, function: Callable[[Transaction], Written], *, attempts: int = 100
+    ) -> Written:
+        """Call a function with a transaction and commit; after a conflict call it again.
+
+        The function may run several times, so it should do nothing but read and change the graph.
+        After three conflicts other commits wait for it, at most 100 ms each time, so that it comes to
+        its end.
+
+        Args:
+            function: is called with the transaction; if it raises, nothing is changed.
+            attempts: how often it runs at most.
+
+        Returns:
+            What the function returned.
+
+        Raises:
+            ConflictError: after the last attempt.
+        """
+        if attempts < 1:
+            raise ParameterError(f"attempts must be at least 1, not {attempts}")
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                with self._transaction(alone=attempt > PATIENCE) as transaction:
+                    return function(transaction)
+            except ConflictError:
+                if attempt >= attempts:
+                    raise
+
+
+class Writable(Transactions):
     """The methods of :class:`nakshi.Graph` for a store with properties."""
 
     _core: Store
@@ -387,12 +460,6 @@ class Writable(Queries, Changes):
                     if properties is self._properties:
                         raise
 
-    def _change(self, *change: Any) -> int:
-        return self._written(lambda properties: properties.commit([change]))
-
-    def _new_edge_number(self) -> int:
-        return self._written(lambda properties: properties.new_edge_number())
-
     def log(self, since: int | None = None) -> Iterator[dict[str, Any]]:
         """Commits in the log, oldest first: for change data capture, and for :meth:`apply`.
 
@@ -436,62 +503,6 @@ class Writable(Queries, Changes):
             applied, skipped = applied + report["applied"], skipped + report["skipped"]
             if len(some) < ENTRIES:
                 return {"applied": applied, "skipped": skipped, "commit": report["commit"]}
-
-    def batch(self) -> Batch:
-        """Collect changes in a ``with`` block, and make them as one commit at its end.
-
-        If one change is impossible, or if the block raises, none of them is made.
-        """
-        # Raises at once if the graph is closed or has no properties.
-        _ = self._queries
-        return Batch(self._written)
-
-    def transaction(self) -> Transaction:
-        """Read and write in a ``with`` block, and commit at its end if nothing has changed meanwhile.
-
-        Nobody else sees the changes before the commit. If the block raises, none of them is made.
-        Transactions are serializable: what the block has read and written (properties of a node, an
-        edge record, an edge, an id, a value that was searched for) is as it was when the commit is
-        made. :meth:`transact` repeats the block after a conflict.
-
-        Raises:
-            ConflictError: at the end of the block, which changed nothing then.
-        """
-        return self._transaction(alone=False)
-
-    def _transaction(self, *, alone: bool) -> Transaction:
-        return Transaction(self._written(lambda core: core.transaction(alone)))
-
-    def transact(
-        self, function: Callable[[Transaction], Written], *, attempts: int = 100
-    ) -> Written:
-        """Call a function with a transaction and commit; after a conflict call it again.
-
-        The function may run several times, so it should do nothing but read and change the graph.
-        After three conflicts other commits wait for it, at most 100 ms each time, so that it comes to
-        its end.
-
-        Args:
-            function: is called with the transaction; if it raises, nothing is changed.
-            attempts: how often it runs at most.
-
-        Returns:
-            What the function returned.
-
-        Raises:
-            ConflictError: after the last attempt.
-        """
-        if attempts < 1:
-            raise ParameterError(f"attempts must be at least 1, not {attempts}")
-        attempt = 0
-        while True:
-            attempt += 1
-            try:
-                with self._transaction(alone=attempt > PATIENCE) as transaction:
-                    return function(transaction)
-            except ConflictError:
-                if attempt >= attempts:
-                    raise
 
     def snapshot(self) -> Snapshot:
         """The graph in its present state, which later changes do not affect."""

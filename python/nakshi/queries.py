@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from ._core import EdgeRecord, Properties
 from .conditions import Condition, Property, asked
@@ -11,6 +11,9 @@ from .edge_data import EdgeData, EdgeId, IncomingEdge
 from .errors import ParameterError
 from .progress import ProgressArgument
 from .schema import EXACT, Schema, of_properties
+
+if TYPE_CHECKING:
+    from ._core import Remote
 
 __all__ = ["Id", "Queries", "Search", "Snapshot", "Tao"]
 
@@ -22,7 +25,7 @@ class Queries:
     """The queries of graphs with properties and of their snapshots."""
 
     @property
-    def _queries(self) -> Properties:
+    def _queries(self) -> Properties | Remote:
         raise NotImplementedError
 
     @overload
@@ -364,7 +367,7 @@ class Tao:
     inverse (:meth:`nakshi.Graph.set_inverse`), both edges change in one commit.
     """
 
-    def __init__(self, core: Properties) -> None:
+    def __init__(self, core: Properties | Remote) -> None:
         self._core = core
 
     def obj_get(self, id: Id) -> dict[str, Property] | None:
@@ -373,7 +376,7 @@ class Tao:
 
     def assoc_count(self, id: Id, atype: str) -> int:
         """Number of associations of a type."""
-        return len(self._core.get_edge_record(id, atype))
+        return self._core.assoc_count(id, atype)
 
     def assoc_range(self, id: Id, atype: str, pos: int = 0, limit: int = 1000) -> list[EdgeData]:
         """At most ``limit`` associations from position ``pos`` on, 0 being the newest."""
@@ -437,7 +440,7 @@ class Tao:
 class Search:
     """The five queries of Graph Search (ZipG, Table 4)."""
 
-    def __init__(self, core: Properties) -> None:
+    def __init__(self, core: Properties | Remote) -> None:
         self._core = core
 
     def friends(self, id: Id) -> list[Id]:

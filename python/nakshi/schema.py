@@ -13,7 +13,7 @@ from .progress import ProgressArgument, reporting
 from .units import readable
 
 if TYPE_CHECKING:
-    from ._core import Properties
+    from ._core import Properties, Remote
 
 __all__ = ["EdgeEnds", "EdgeType", "PropertyColumn", "Schema", "SchemaTable"]
 
@@ -188,7 +188,7 @@ def aligned(table: SchemaTable) -> list[str]:
 
 
 def of_properties(
-    core: Properties, directed: bool, exact: int, progress: ProgressArgument
+    core: Properties | Remote, directed: bool, exact: int, progress: ProgressArgument
 ) -> Schema:
     """The schema of a graph with properties."""
     if isinstance(exact, bool) or not isinstance(exact, int) or not 0 <= exact < 1 << 40:

@@ -6,13 +6,15 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import nakshi
 import pytest
+
+from .servers import serving
 
 
 @pytest.fixture
@@ -22,6 +24,26 @@ def graph(tmp_path: Path) -> nakshi.Graph:
     return nakshi.build(
         tmp_path / "g.nakshi", edges=tmp_path / "edges.csv", nodes=tmp_path / "nodes.csv"
     )
+
+
+@pytest.fixture(params=["here", "server"])
+def either(
+    graph: nakshi.Graph, request: pytest.FixtureRequest
+) -> Iterator[nakshi.Graph | nakshi.RemoteGraph]:
+    """The graph in this process, and on a server."""
+    if request.param == "here":
+        yield graph
+        return
+    path = graph.path
+    graph.close()
+    with serving(path) as server, nakshi.connect(server.address) as remote:
+        yield remote
+
+
+def last_commit(graph: nakshi.Graph | nakshi.RemoteGraph) -> int:
+    if isinstance(graph, nakshi.RemoteGraph):
+        return int(graph.status()["commit"])
+    return graph.snapshot().commit
 
 
 def in_threads(count: int, work: Callable[[int], Any]) -> None:
@@ -41,8 +63,8 @@ def in_threads(count: int, work: Callable[[int], Any]) -> None:
     assert not failures, failures
 
 
-def test_a_transaction_reads_its_own_writes_and_nobody_else_does(graph: nakshi.Graph) -> None:
-    with graph.transaction() as t:
+def test_a_transaction_reads_its_own_writes_and_nobody_else_does(either: nakshi.Graph) -> None:
+    with either.transaction() as t:
         t.append_node(4, {"name": "dan"})
         t.append_edge(4, "knows", 1, 7, {"since": 1999})
         t.update_node(1, {"balance": 80})
@@ -53,51 +75,51 @@ def test_a_transaction_reads_its_own_writes_and_nobody_else_does(graph: nakshi.G
         assert t.get_edge_record(4, "knows")[0].properties == {"since": 1999}
         assert t.tao.assoc_count(1, "knows") == 0
         assert [edge.source for edge in t.get_incoming_edges(1)] == [4]
-        assert t.count() == 4 and graph.count() == 3
-        assert graph.get_node_property(1, "balance") == 75
+        assert t.count() == 4 and either.count() == 3
+        assert either.get_node_property(1, "balance") == 75
         assert "running" in repr(t)
-    assert t.commit == graph.snapshot().commit
-    assert graph.count() == 4 and graph.get_node_property(1, "balance") == 80
+    assert t.commit == last_commit(either)
+    assert either.count() == 4 and either.get_node_property(1, "balance") == 80
     with pytest.raises(RuntimeError, match="has ended"):
         t.get_node_property(1)
 
 
-def test_a_block_that_raises_changes_nothing(graph: nakshi.Graph) -> None:
-    with pytest.raises(ZeroDivisionError), graph.transaction() as t:
+def test_a_block_that_raises_changes_nothing(either: nakshi.Graph) -> None:
+    with pytest.raises(ZeroDivisionError), either.transaction() as t:
         t.update_node(1, {"balance": 0})
         _ = 1 / 0
-    with graph.transaction() as t, pytest.raises(nakshi.ParameterError, match="there already"):
+    with either.transaction() as t, pytest.raises(nakshi.ParameterError, match="there already"):
         t.append_node(1)
-    assert graph.get_node_property(1, "balance") == 75
-    assert t.commit == graph.snapshot().commit == 0
+    assert either.get_node_property(1, "balance") == 75
+    assert t.commit == last_commit(either) == 0
 
 
-def test_a_conflict_says_what_has_changed(graph: nakshi.Graph) -> None:
-    graph.update_node(3, {"balance": 1})
+def test_a_conflict_says_what_has_changed(either: nakshi.Graph) -> None:
+    either.update_node(3, {"balance": 1})
     with pytest.raises(nakshi.errors.ConflictError, match="properties of a node"):
-        with graph.transaction() as t:
+        with either.transaction() as t:
             t.update_node(2, {"balance": t.get_node_property(1, "balance")})
-            graph.update_node(1, {"balance": 5})
-    assert graph.get_node_property(2, "balance") == 75
-    with graph.transaction() as t:
+            either.update_node(1, {"balance": 5})
+    assert either.get_node_property(2, "balance") == 75
+    with either.transaction() as t:
         t.update_node(2, {"balance": t.get_node_property(1, "balance")})
-        graph.update_node(3, {"balance": 5})
-    assert graph.get_node_property(2, "balance") == 5
+        either.update_node(3, {"balance": 5})
+    assert either.get_node_property(2, "balance") == 5
 
 
-def test_no_update_is_lost_and_nobody_starves(graph: nakshi.Graph) -> None:
+def test_no_update_is_lost_and_nobody_starves(either: nakshi.Graph) -> None:
     def add(t: nakshi.property.Transaction) -> int:
         balance = t.get_node_property(3, "balance") + 1
         t.update_node(3, {"balance": balance})
         return balance
 
     given: list[int] = []
-    in_threads(8, lambda _: given.extend(graph.transact(add) for _ in range(50)))
-    assert graph.get_node_property(3, "balance") == 400
+    in_threads(8, lambda _: given.extend(either.transact(add) for _ in range(50)))
+    assert either.get_node_property(3, "balance") == 400
     assert sorted(given) == list(range(1, 401))
 
 
-def test_write_skew_is_impossible(graph: nakshi.Graph) -> None:
+def test_write_skew_is_impossible(either: nakshi.Graph) -> None:
     def withdraw(number: int) -> None:
         for _ in range(30):
 
@@ -110,13 +132,13 @@ def test_write_skew_is_impossible(graph: nakshi.Graph) -> None:
                     t.update_node(1, {"balance": 75})
                     t.update_node(2, {"balance": 75})
 
-            graph.transact(work)
-            assert sum(graph.snapshot().get_node_properties([1, 2], "balance")) >= 0
+            either.transact(work)
+            assert sum(either.get_node_properties([1, 2], "balance")) >= 0
 
     in_threads(8, withdraw)
 
 
-def test_a_name_is_given_once(graph: nakshi.Graph) -> None:
+def test_a_name_is_given_once(either: nakshi.Graph) -> None:
     made: list[int] = []
 
     def make(name: int, thread: int, t: nakshi.property.Transaction) -> bool:
@@ -126,32 +148,32 @@ def test_a_name_is_given_once(graph: nakshi.Graph) -> None:
         return True
 
     def sign_up(thread: int) -> None:
-        made.extend(graph.transact(partial(make, name, thread)) for name in range(20))
+        made.extend(either.transact(partial(make, name, thread)) for name in range(20))
 
     in_threads(8, sign_up)
     assert sum(made) == 20
 
 
-def test_a_function_that_always_meets_a_conflict_gives_up(graph: nakshi.Graph) -> None:
+def test_a_function_that_always_meets_a_conflict_gives_up(either: nakshi.Graph) -> None:
     calls: list[int] = []
 
     def work(t: nakshi.property.Transaction) -> None:
         calls.append(t.get_node_property(3, "balance"))
         t.update_node(3, {"balance": 0})
         # While a transaction runs alone, others wait up to 100 ms and then go on.
-        graph.update_node(3, {"balance": len(calls)})
+        either.update_node(3, {"balance": len(calls)})
 
     began = time.monotonic()
     with pytest.raises(nakshi.errors.ConflictError):
-        graph.transact(work, attempts=5)
+        either.transact(work, attempts=5)
     assert calls == [0, 1, 2, 3, 4]
     assert time.monotonic() - began < 5
     with pytest.raises(nakshi.ParameterError, match="at least 1"):
-        graph.transact(work, attempts=0)
+        either.transact(work, attempts=0)
 
 
-def test_threads_share_a_transaction(graph: nakshi.Graph) -> None:
-    with graph.transaction() as t:
+def test_threads_share_a_transaction(either: nakshi.Graph) -> None:
+    with either.transaction() as t:
 
         def work(number: int) -> None:
             for i in range(200):
@@ -159,7 +181,7 @@ def test_threads_share_a_transaction(graph: nakshi.Graph) -> None:
                 assert t.get_node_property(1, "balance") == 75
 
         in_threads(4, work)
-    assert graph.count() == 803
+    assert either.count() == 803
 
 
 def test_a_process_that_dies_in_a_transaction_leaves_nothing(

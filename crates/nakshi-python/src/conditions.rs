@@ -65,16 +65,22 @@ pub fn wanted_of_edges(
     parsed(asked, text, |name, text| graph.parse_of_edge(name, text))
 }
 
+/// Conditions with Python values.
+pub fn conditions(asked: Vec<Asked<'_>>) -> PyResult<Conditions> {
+    let one = |(name, parts): Asked<'_>| Ok((name, condition(&parts, &value_of, 0)?));
+    asked.into_iter().map(one).collect()
+}
+
 fn parsed(
     asked: Vec<Asked<'_>>,
     text: bool,
     parse: impl Fn(&str, &str) -> nakshi::store::Result<Value>,
 ) -> PyResult<Conditions> {
+    if !text {
+        return conditions(asked);
+    }
     let one = |(name, parts): Asked<'_>| {
         let value = |value: &Bound<'_, PyAny>| -> PyResult<Value> {
-            if !text {
-                return value_of(value);
-            }
             let text = value.cast::<PyString>()?.to_str()?;
             Ok(parse(&name, text).map_err(Failure::from)?)
         };

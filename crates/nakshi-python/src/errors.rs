@@ -39,6 +39,8 @@ pub enum Failure {
     Json(serde_json::Error),
     /// The thread of a call could not be started.
     Thread(std::io::Error),
+    /// An exception.
+    Raised(PyErr),
     /// A call panicked.
     Panic(String),
     /// The graph was closed.
@@ -71,6 +73,7 @@ impl From<Failure> for PyErr {
             Failure::Store(error) => of_store(&error),
             Failure::Io(error) => of_io(&error),
             Failure::Cluster(error) => of_cluster(error),
+            Failure::Raised(exception) => exception,
             Failure::Json(error) => ParameterError::new_err(error.to_string()),
             Failure::Thread(source) => {
                 // Two threads, because this one waits for Ctrl-C while the other one works.

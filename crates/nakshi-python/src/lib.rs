@@ -1,7 +1,8 @@
 //! The compiled half of the `nakshi` Python package: wrappers without logic.
 //!
 //! - [`store`], [`outcome`]: handles of opened stores and of results;
-//! - [`load`]: loading tables with properties; [`property`]: queries and changes;
+//! - [`load`]: loading tables with properties; [`property`], [`changes`]: queries and changes;
+//! - `serve`, `remote`, `on_server`: a server of a graph, and a graph on a server;
 //! - [`conditions`]: property values and conditions; [`temporal`]: dates and times of properties;
 //! - [`lookup`]: lists, degrees, edges, samples and paths of named vertices;
 //! - [`edge_record`]: the edges of one type of a node; [`values`]: ids and values;
@@ -17,14 +18,21 @@ mod arrays;
 mod arrow_stream;
 mod builders;
 mod call;
+mod changes;
 mod cluster;
 mod conditions;
 mod edge_record;
 mod errors;
 mod load;
 mod lookup;
+#[cfg(feature = "server")]
+mod on_server;
 mod outcome;
 mod property;
+#[cfg(feature = "server")]
+mod remote;
+#[cfg(feature = "server")]
+mod serve;
 mod store;
 mod temporal;
 mod values;
@@ -52,6 +60,12 @@ mod _core {
     use crate::outcome::Outcome;
     #[pymodule_export]
     use crate::property::{PyLogEntries, PyProperties, PyTicket};
+    #[cfg(feature = "server")]
+    #[pymodule_export]
+    use crate::remote::Remote;
+    #[cfg(feature = "server")]
+    #[pymodule_export]
+    use crate::serve::serve_graph;
     #[pymodule_export]
     use crate::store::Store;
     #[pymodule_export]

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nakshi::property::{
-    Change, EdgeData, EdgeId, IncomingEdge, LoadOptions, LogEntries, LogEntry, Projection,
-    PropertyGraph, PropertyStore, QueryOrder, Transaction, Value, project, tao,
+    EdgeData, EdgeId, LoadOptions, LogEntries, LogEntry, Projection, PropertyGraph, PropertyStore,
+    QueryOrder, Transaction, project, tao,
 };
 use nakshi::store::ExternalId;
 use nakshi::store::import;
@@ -15,19 +15,12 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 use crate::builders::hooks;
 use crate::call::{long, long_json};
-use crate::conditions::{Asked, borrowed, value_of, wanted, wanted_of_edges};
-use crate::edge_record::{Record, record};
+use crate::changes::changes_of;
+use crate::conditions::{Asked, borrowed, wanted, wanted_of_edges};
+use crate::edge_record::Record;
 use crate::errors::Failure;
 use crate::outcome::Outcome;
-use crate::values::{Edge, Incoming, dict, edge, edges, id_of, ids, of_id, of_value};
-
-/// Values with their counts, as Python objects.
-fn told_counts<'py>(
-    py: Python<'py>,
-    counts: &[(Value, u64)],
-) -> PyResult<Vec<(Bound<'py, PyAny>, u64)>> {
-    counts.iter().map(|(value, count)| Ok((of_value(py, value)?, *count))).collect()
-}
+use crate::values::{Edge, Incoming, dict, edge, edges, id_of, ids, incoming, of_id, told_counts};
 
 /// Options of a compaction.
 pub fn load_options(
@@ -42,67 +35,6 @@ pub fn load_options(
         threads: threads.unwrap_or(usual.threads),
         ..usual
     }
-}
-
-fn properties(object: &Bound<'_, PyDict>) -> PyResult<Vec<(String, Value)>> {
-    let one = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
-        Ok((name.extract::<String>()?, value_of(&value)?))
-    };
-    object.iter().map(one).collect()
-}
-
-/// A change, as a tuple that begins with its name.
-fn change(object: &Bound<'_, PyTuple>) -> PyResult<Change> {
-    let id = |place| id_of(&object.get_item(place)?);
-    let text = |place| object.get_item(place)?.extract::<String>();
-    let values = |place| properties(object.get_item(place)?.cast::<PyDict>()?);
-    let edge_id = || -> PyResult<EdgeId> {
-        let number = object.get_item(4)?.extract()?;
-        Ok(EdgeId { source: id(1)?, edge_type: text(2)?, destination: id(3)?, number })
-    };
-    Ok(match text(0)?.as_str() {
-        "append_node" => Change::AppendNode { id: id(1)?, properties: values(2)? },
-        "update_node" => Change::UpdateNode {
-            id: id(1)?,
-            properties: values(2)?,
-            merge: object.get_item(3)?.is_truthy()?,
-        },
-        "delete_node" => Change::DeleteNode { id: id(1)? },
-        "append_edge" => Change::AppendEdge {
-            source: id(1)?,
-            edge_type: text(2)?,
-            destination: id(3)?,
-            timestamp: object.get_item(4)?.extract()?,
-            properties: values(5)?,
-        },
-        "delete_edge" => {
-            Change::DeleteEdge { source: id(1)?, edge_type: text(2)?, destination: id(3)? }
-        }
-        "change_type" => Change::ChangeType {
-            source: id(1)?,
-            edge_type: text(2)?,
-            destination: id(3)?,
-            new_type: text(4)?,
-        },
-        "create_edge" => Change::CreateEdge {
-            edge: edge_id()?,
-            timestamp: object.get_item(5)?.extract()?,
-            properties: values(6)?,
-        },
-        "update_edge" => Change::UpdateEdge {
-            edge: edge_id()?,
-            properties: values(5)?,
-            merge: object.get_item(6)?.is_truthy()?,
-        },
-        "remove_edge" => Change::RemoveEdge { edge: edge_id()? },
-        "change_labels" => Change::ChangeLabels {
-            id: id(1)?,
-            add: object.get_item(2)?.extract()?,
-            remove: object.get_item(3)?.extract()?,
-        },
-        "set_inverse" => Change::SetInverse { edge_type: text(1)?, inverse: text(2)? },
-        other => return Err(PyTypeError::new_err(format!("there is no change '{other}'"))),
-    })
 }
 
 /// Changes in a commit from which on Ctrl-C can stop it; fewer changes take milliseconds.
@@ -214,7 +146,7 @@ fn held(transaction: &Mutex<Option<Box<Transaction>>>) -> MutexGuard<'_, Option<
     transaction.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn ended() -> PyErr {
+pub(crate) fn ended() -> PyErr {
     PyRuntimeError::new_err("the transaction has ended; begin another one")
 }
 
@@ -315,7 +247,7 @@ impl PyProperties {
     /// Makes changes as one durable commit, or in a transaction: how many of them changed something.
     fn commit(&self, py: Python<'_>, changes: Vec<Bound<'_, PyTuple>>) -> PyResult<u64> {
         if let PropertySource::Transaction(transaction) = &self.0 {
-            let changes = changes.iter().map(change).collect::<PyResult<Vec<_>>>()?;
+            let changes = changes_of(&changes)?;
             let changed = py.detach(|| {
                 let mut held = held(transaction);
                 let transaction = held.as_mut()?;
@@ -326,7 +258,7 @@ impl PyProperties {
             return Ok(changed.map_err(Failure::from)?);
         }
         let store = self.store()?;
-        let changes = changes.iter().map(change).collect::<PyResult<Vec<_>>>()?;
+        let changes = changes_of(&changes)?;
         if !store.is_writer() || changes.len() > MANY {
             return long(py, None, |call| Ok(store.commit_until(&changes, &call.cancel)?));
         }
@@ -342,7 +274,7 @@ impl PyProperties {
             return Ok(PyTicket { store, commit, changed });
         }
         let store = self.writer(py)?;
-        let changes = changes.iter().map(change).collect::<PyResult<Vec<_>>>()?;
+        let changes = changes_of(&changes)?;
         let submitted = py.detach(|| store.commit_async(&changes));
         let (commit, changed) = submitted.map_err(Failure::from)?;
         Ok(PyTicket { store, commit, changed })
@@ -547,14 +479,14 @@ impl PyProperties {
     fn get_edge_record(&self, id: &Bound<'_, PyAny>, edge_type: &str) -> PyResult<Record> {
         let graph = &self.graph()?;
         let found = graph.get_edge_record(&id_of(id)?, edge_type).map_err(Failure::from)?;
-        Ok(Record { record: found, edge_type: edge_type.to_owned() })
+        Ok(Record::local(found))
     }
 
     /// All edge records of a node.
     fn get_edge_records(&self, id: &Bound<'_, PyAny>) -> PyResult<Vec<Record>> {
         let graph = &self.graph()?;
         let found = graph.get_edge_records(&id_of(id)?).map_err(Failure::from)?;
-        Ok(found.into_iter().map(record).collect())
+        Ok(found.into_iter().map(Record::local).collect())
     }
 
     /// The edges that lead to a node: source, type, time, properties.
@@ -568,16 +500,7 @@ impl PyProperties {
         let (graph, id) = (&self.graph()?, id_of(id)?);
         let found =
             py.detach(|| graph.get_incoming_edges(&id, edge_type)).map_err(Failure::from)?;
-        let one = |edge: IncomingEdge| {
-            let properties: Vec<(&str, Value)> = edge
-                .properties
-                .iter()
-                .map(|(name, value)| (name.as_str(), value.clone()))
-                .collect();
-            let source = of_id(py, &edge.source)?;
-            Ok((source, edge.edge_type, edge.timestamp, dict(py, &properties)?))
-        };
-        found.into_iter().map(one).collect()
+        incoming(py, found)
     }
 
     /// Positions of a record's edges whose time is at least `t_lo` and less than `t_hi`.
@@ -589,7 +512,7 @@ impl PyProperties {
         t_hi: Option<i64>,
     ) -> PyResult<(u64, u64)> {
         let graph = &self.graph()?;
-        let found = graph.get_edge_range(&record.get().record, t_lo, t_hi);
+        let found = graph.get_edge_range(record.get().of_store()?, t_lo, t_hi);
         let found = found.map_err(Failure::from)?;
         Ok((found.start, found.end))
     }
@@ -602,7 +525,7 @@ impl PyProperties {
         place: u64,
     ) -> PyResult<Edge<'py>> {
         let graph = &self.graph()?;
-        let found = graph.get_edge_data(&record.get().record, place).map_err(Failure::from)?;
+        let found = graph.get_edge_data(record.get().of_store()?, place).map_err(Failure::from)?;
         edge(py, &found)
     }
 
@@ -706,6 +629,12 @@ impl PyProperties {
         let graph = &self.graph()?;
         let found = tao::obj_get(graph, &id_of(id)?).map_err(Failure::from)?;
         found.map(|values| dict(py, &values)).transpose()
+    }
+
+    /// TAO: number of associations of a type.
+    fn assoc_count(&self, id: &Bound<'_, PyAny>, atype: &str) -> PyResult<u64> {
+        let graph = &self.graph()?;
+        Ok(tao::assoc_count(graph, &id_of(id)?, atype).map_err(Failure::from)?)
     }
 
     /// TAO: associations from a position on, newest first.

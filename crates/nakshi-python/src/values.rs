@@ -1,6 +1,6 @@
 //! Ids, values and edges as Python objects, and back.
 
-use nakshi::property::{EdgeData, Value};
+use nakshi::property::{EdgeData, IncomingEdge, Value};
 use nakshi::store::ExternalId;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -73,9 +73,14 @@ pub(crate) fn of_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'p
     })
 }
 
-pub(crate) fn dict<'py>(py: Python<'py>, values: &[(&str, Value)]) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn dict<'py>(
+    py: Python<'py>,
+    values: &[(impl AsRef<str>, Value)],
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    values.iter().try_for_each(|(name, value)| dict.set_item(name, of_value(py, value)?))?;
+    for (name, value) in values {
+        dict.set_item(name.as_ref(), of_value(py, value)?)?;
+    }
     Ok(dict)
 }
 
@@ -87,6 +92,26 @@ pub(crate) type Edge<'py> = (Bound<'py, PyAny>, i64, Bound<'py, PyDict>);
 
 pub(crate) fn edge<'py>(py: Python<'py>, data: &EdgeData<'_>) -> PyResult<Edge<'py>> {
     Ok((of_id(py, &data.destination)?, data.timestamp, dict(py, &data.properties)?))
+}
+
+/// The edges that lead to a node.
+pub(crate) fn incoming<'py>(
+    py: Python<'py>,
+    found: Vec<IncomingEdge>,
+) -> PyResult<Vec<Incoming<'py>>> {
+    let one = |edge: IncomingEdge| {
+        let source = of_id(py, &edge.source)?;
+        Ok((source, edge.edge_type, edge.timestamp, dict(py, &edge.properties)?))
+    };
+    found.into_iter().map(one).collect()
+}
+
+/// Values with their counts.
+pub(crate) fn told_counts<'py>(
+    py: Python<'py>,
+    counts: &[(Value, u64)],
+) -> PyResult<Vec<(Bound<'py, PyAny>, u64)>> {
+    counts.iter().map(|(value, count)| Ok((of_value(py, value)?, *count))).collect()
 }
 
 pub(crate) fn edges<'py>(py: Python<'py>, found: &[EdgeData<'_>]) -> PyResult<Vec<Edge<'py>>> {

@@ -12,7 +12,8 @@
 //! - [`layout`]: orders of vertices and plans of a static cache, by name;
 //! - [`table`], [`names`], [`files`], [`write_back`](write_back()): results by external id, as Arrow, as
 //!   files and as properties;
-//! - [`info`]: the description of a store.
+//! - [`info`]: the description of a store;
+//! - `server`: server and client of property graphs, with the feature of that name.
 //!
 //! # Guide
 //!
@@ -142,6 +143,8 @@ pub use nakshi_commands::{
 pub use nakshi_engine as engine;
 pub use nakshi_io as io;
 pub use nakshi_property as property;
+#[cfg(feature = "server")]
+pub use nakshi_server as server;
 
 /// The on-disk graph store: format, import, external ids. Its check, backup and export know properties too.
 pub mod store {

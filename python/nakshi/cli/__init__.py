@@ -6,8 +6,8 @@ Nothing heavy is imported before it is needed: ``nakshi run`` keeps the interpre
 memory small, so that a memory cap is spent on the graph.
 
 Inside: ``commands`` (import, info, check, backup, compact, cost, layout, cache-plan, export, generate),
-``plots`` (plot), ``algorithms`` (run, estimate), ``clusters`` (cluster, worker), ``queries`` (get,
-neighbors, find), ``benches`` (bench) on ``workloads``, ``lookups`` (degree, path, subgraph), ``logs``
+``plots`` (plot), ``algorithms`` (run, estimate), ``servers`` (serve, status), ``clusters`` (cluster,
+worker), ``queries`` (get, neighbors, find), ``benches`` (bench) on ``workloads``, ``lookups`` (degree, path, subgraph), ``logs``
 (log, apply), ``completion``, ``options`` (what they share), ``output`` (text, JSON).
 """
 
@@ -41,6 +41,7 @@ from .logs import apply, log
 from .lookups import degree, path, subgraph
 from .plots import plot
 from .queries import find, get, neighbors
+from .servers import serve, status
 
 __all__ = ["main", "nakshi"]
 
@@ -106,6 +107,8 @@ for _command in (
     apply,
     bench,
     generate,
+    serve,
+    status,
     cluster,
     worker,
     completion,

@@ -3,13 +3,14 @@
 use super::{Finding, Tree};
 
 /// The crates from the ground up, in the order of docs/ARCHITECTURE.md.
-const LAYERS: [&str; 10] = [
+const LAYERS: [&str; 11] = [
     "nakshi-io",
     "nakshi-succinct",
     "nakshi-store",
     "nakshi-property",
     "nakshi-engine",
     "nakshi-cluster",
+    "nakshi-server",
     "nakshi-commands",
     "nakshi",
     "nakshi-workloads",

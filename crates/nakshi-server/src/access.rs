@@ -1,0 +1,193 @@
+//! Who may ask a server: tokens with roles, certificates, and addresses.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Least length of a token.
+const SHORTEST: usize = 16;
+
+/// What the bearer of a token may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Query.
+    Reader,
+    /// Query and change.
+    Writer,
+}
+
+/// Tokens with their roles. Only hashes are kept, so looking one up takes the same time whatever its
+/// beginning is.
+#[derive(Clone, Debug)]
+pub struct Tokens(HashMap<[u8; 32], Role>);
+
+fn hash(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+impl Tokens {
+    /// Reads a file of tokens: a line for each, `reader TOKEN` or `writer TOKEN`. Empty lines and lines
+    /// that begin with `#` are ignored.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Parameter`] for a file that others can read, that has no token, or a line that is
+    /// none; [`ErrorKind::Storage`].
+    pub fn read(path: &Path) -> Result<Self> {
+        let failed = |error: std::io::Error| {
+            Error::new(ErrorKind::Storage, format!("cannot read {}: {error}", path.display()))
+        };
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = std::fs::metadata(path).map_err(failed)?.permissions().mode();
+            if mode & 0o077 != 0 {
+                return Err(Error::parameter(format!(
+                    "{} has secrets, but others can read it; run chmod 600 on it",
+                    path.display()
+                )));
+            }
+        }
+        Self::parse(&std::fs::read_to_string(path).map_err(failed)?, path)
+    }
+
+    fn parse(text: &str, path: &Path) -> Result<Self> {
+        let mut tokens = HashMap::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let wrong =
+                |what: &str| Err(Error::parameter(format!("{}:{number}: {what}", path.display())));
+            let mut words = line.split_whitespace();
+            let (role, token) = (words.next(), words.next());
+            let role = match role {
+                Some("reader") => Role::Reader,
+                Some("writer") => Role::Writer,
+                _ => return wrong("a line is 'reader TOKEN' or 'writer TOKEN'"),
+            };
+            let Some(token) = token.filter(|_| words.next().is_none()) else {
+                return wrong("a line is 'reader TOKEN' or 'writer TOKEN'");
+            };
+            if token.len() < SHORTEST {
+                return wrong("a token has at least 16 characters; try `openssl rand -hex 32`");
+            }
+            if tokens.insert(hash(token), role).is_some() {
+                return wrong("the token stands in the file twice");
+            }
+        }
+        if tokens.is_empty() {
+            return Err(Error::parameter(format!("{} has no token", path.display())));
+        }
+        Ok(Tokens(tokens))
+    }
+
+    /// The role of the value of an `authorization` header.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`].
+    pub(crate) fn role(&self, authorization: Option<&str>) -> Result<Role> {
+        let Some(token) = authorization.and_then(|value| value.strip_prefix("Bearer ")) else {
+            return Err(denied("this server wants a token; connect with token="));
+        };
+        self.0.get(&hash(token.trim())).copied().ok_or_else(|| denied("the token is unknown"))
+    }
+}
+
+/// An error of somebody who may not do something.
+pub(crate) fn denied(what: &str) -> Error {
+    Error::new(ErrorKind::Denied, what)
+}
+
+/// A certificate with its private key, both as PEM.
+#[derive(Clone)]
+pub struct Certificate {
+    /// The certificate, and those of the authorities between it and the root.
+    pub chain: Vec<u8>,
+    /// Its private key.
+    pub key: Vec<u8>,
+}
+
+impl std::fmt::Debug for Certificate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Certificate").finish_non_exhaustive()
+    }
+}
+
+impl Certificate {
+    /// Reads both files.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Storage`].
+    pub fn read(chain: &Path, key: &Path) -> Result<Self> {
+        let read = |path: &Path| {
+            std::fs::read(path).map_err(|error| {
+                Error::new(ErrorKind::Storage, format!("cannot read {}: {error}", path.display()))
+            })
+        };
+        Ok(Certificate { chain: read(chain)?, key: read(key)? })
+    }
+}
+
+/// Refuses to listen to strangers without a certificate and tokens.
+pub(crate) fn check_address(listen: SocketAddr, certificate: bool, tokens: bool) -> Result<()> {
+    if listen.ip().is_loopback() || (certificate && tokens) {
+        return Ok(());
+    }
+    Err(Error::parameter(format!(
+        "{listen} can be reached from other machines; that needs a certificate (--certificate, --key) \
+         and tokens (--tokens), or listen on 127.0.0.1"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Tokens> {
+        Tokens::parse(text, Path::new("tokens"))
+    }
+
+    #[test]
+    fn a_token_has_its_role() {
+        let text = "# ours\n\nreader 0123456789abcdef\nwriter fedcba9876543210\n";
+        let tokens = parsed(text).unwrap();
+        assert_eq!(tokens.role(Some("Bearer 0123456789abcdef")), Ok(Role::Reader));
+        assert_eq!(tokens.role(Some("Bearer fedcba9876543210")), Ok(Role::Writer));
+        for wrong in
+            [None, Some("0123456789abcdef"), Some("Bearer "), Some("Bearer 0123456789abcde")]
+        {
+            assert_eq!(tokens.role(wrong).map_err(|error| error.kind), Err(ErrorKind::Denied));
+        }
+    }
+
+    #[test]
+    fn lines_that_are_no_tokens_are_refused() {
+        for text in [
+            "",
+            "# nothing\n",
+            "0123456789abcdef",
+            "owner 0123456789abcdef",
+            "reader short",
+            "reader 0123456789abcdef more",
+            "reader 0123456789abcdef\nwriter 0123456789abcdef",
+        ] {
+            assert!(parsed(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn strangers_need_both_certificate_and_token() {
+        let all = "0.0.0.0:7480".parse().unwrap();
+        let own = "127.0.0.1:7480".parse().unwrap();
+        assert!(check_address(own, false, false).is_ok());
+        assert!(check_address(all, true, true).is_ok());
+        assert!(
+            check_address(all, true, false).is_err() && check_address(all, false, true).is_err()
+        );
+    }
+}

@@ -1,0 +1,514 @@
+//! The client: a connection, its calls, and transactions.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use nakshi_property::Change;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::service::Interceptor;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
+use tonic::{Request, Status, Streaming};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::parts;
+use crate::queries::Queries;
+use crate::v1::graph_client::GraphClient;
+use crate::v1::step::Step as Kind;
+use crate::v1::step_reply::Reply;
+use crate::v1::{
+    Answer, Begin, Changes, Commit, CommitRequest, NewEdgeNumbersRequest, QueryRequest,
+    StatusReply, StatusRequest, Step, StepReply,
+};
+use crate::wire;
+
+/// Port of a server, unless an address names another.
+const PORT: u16 = 7480;
+/// Time for a connection to be made.
+const CONNECT: Duration = Duration::from_secs(5);
+/// Interval at which a waiting call asks whether it should stop.
+const HEARTBEAT: Duration = Duration::from_millis(50);
+/// Waits before the tries of a query after the first, when the server is not there.
+const AGAIN: [Duration; 3] =
+    [Duration::from_millis(50), Duration::from_millis(200), Duration::from_millis(800)];
+/// Numbers of edges that are fetched at once.
+const NUMBERS: u32 = 64;
+
+/// Options of a client.
+#[derive(Clone)]
+pub struct ConnectOptions {
+    /// Token that the server knows.
+    pub token: Option<String>,
+    /// Certificates of the authorities that the server's certificate is trusted by, as PEM; the
+    /// connection is plain without.
+    pub ca: Option<PathBuf>,
+    /// Time of a call.
+    pub timeout: Duration,
+    /// Is asked every 50 ms while a call waits, in the thread that waits; true ends the call with
+    /// [`ErrorKind::Cancelled`].
+    pub stop: Option<fn() -> bool>,
+}
+
+impl Default for ConnectOptions {
+    fn default() -> Self {
+        ConnectOptions { token: None, ca: None, timeout: Duration::from_secs(60), stop: None }
+    }
+}
+
+impl std::fmt::Debug for ConnectOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConnectOptions").field("ca", &self.ca).finish_non_exhaustive()
+    }
+}
+
+/// Adds the token to every call.
+#[derive(Clone)]
+struct Bearer(Option<MetadataValue<Ascii>>);
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(token) = &self.0 {
+            request.metadata_mut().insert("authorization", token.clone());
+        }
+        Ok(request)
+    }
+}
+
+type Stub = GraphClient<InterceptedService<Channel, Bearer>>;
+
+/// A connection of one process. The threads that wait for an answer drive it; it has no thread itself.
+struct Connection {
+    runtime: Runtime,
+    stub: Stub,
+    process: u32,
+    /// Numbers for new edges that nobody has taken yet.
+    numbers: Mutex<Vec<u64>>,
+}
+
+/// A client of a server, which any number of threads may use. It has the queries of [`Queries`].
+pub struct Client {
+    address: String,
+    options: ConnectOptions,
+    /// Replaced in a forked process, which cannot use the connection of its parent.
+    connection: Mutex<Arc<Connection>>,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// Host and port of an address such as `nakshi://127.0.0.1:7480`.
+fn host_and_port(address: &str) -> Result<String> {
+    let rest = address.strip_prefix("nakshi://").unwrap_or(address).trim_end_matches('/');
+    let wrong = || {
+        Error::parameter(format!(
+            "{address:?} is no address; write nakshi://HOST:PORT or HOST:PORT"
+        ))
+    };
+    if rest.is_empty() || rest.contains(['/', '@', ' ']) {
+        return Err(wrong());
+    }
+    // The colons of an IPv6 address stand in brackets.
+    match rest.rsplit_once(':').filter(|(host, _)| !host.contains(':') || host.ends_with(']')) {
+        Some((host, port)) if !host.is_empty() => {
+            port.parse::<u16>().map_err(|_| wrong())?;
+            Ok(rest.to_owned())
+        }
+        Some(_) => Err(wrong()),
+        None if rest.contains(':') && !rest.ends_with(']') => Err(wrong()),
+        None => Ok(format!("{rest}:{PORT}")),
+    }
+}
+
+impl Connection {
+    fn open(address: &str, options: &ConnectOptions) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| {
+            Error::new(ErrorKind::Storage, format!("cannot wait for answers: {error}"))
+        })?;
+        let scheme = if options.ca.is_some() { "https" } else { "http" };
+        let endpoint = Endpoint::from_shared(format!("{scheme}://{address}"));
+        let wrong = |error: tonic::transport::Error| {
+            let what = std::error::Error::source(&error).map(ToString::to_string);
+            Error::parameter(format!("{error}: {}", what.unwrap_or_default()))
+        };
+        let mut endpoint = endpoint.map_err(wrong)?.connect_timeout(CONNECT).tcp_nodelay(true);
+        if let Some(path) = &options.ca {
+            let pem = std::fs::read(path).map_err(|error| {
+                Error::new(ErrorKind::Storage, format!("cannot read {}: {error}", path.display()))
+            })?;
+            let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem));
+            endpoint = endpoint.tls_config(tls).map_err(wrong)?;
+        }
+        let token = options.token.as_ref().map(|token| {
+            let value = MetadataValue::try_from(format!("Bearer {token}"));
+            let mut value = value.map_err(|_| Error::parameter("a token is printable ASCII"))?;
+            value.set_sensitive(true);
+            Ok::<_, Error>(value)
+        });
+        let token = Bearer(token.transpose()?);
+        let channel = {
+            let _here = runtime.enter();
+            endpoint.connect_lazy()
+        };
+        let stub =
+            GraphClient::with_interceptor(channel, token).max_decoding_message_size(usize::MAX);
+        Ok(Connection { runtime, stub, process: std::process::id(), numbers: Mutex::default() })
+    }
+}
+
+impl Client {
+    /// Connects to a server: `nakshi://HOST:PORT`, or without `nakshi://` or the port.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Parameter`] for an address or certificate that is none;
+    /// [`ErrorKind::Unavailable`] if no server answers; [`ErrorKind::Denied`].
+    pub fn connect(address: &str, options: ConnectOptions) -> Result<Self> {
+        let address = host_and_port(address)?;
+        let connection = Mutex::new(Arc::new(Connection::open(&address, &options)?));
+        let client = Client { address, options, connection };
+        client.status()?;
+        Ok(client)
+    }
+
+    /// Host and port of the server.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    fn connection(&self) -> Result<Arc<Connection>> {
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        if connection.process != std::process::id() {
+            let new = Arc::new(Connection::open(&self.address, &self.options)?);
+            // Dropping it would end the connection of the parent.
+            std::mem::forget(std::mem::replace(&mut *connection, new));
+        }
+        Ok(Arc::clone(&connection))
+    }
+
+    /// Waits for a call, but not longer than the time limit, and not when the user wants to stop.
+    fn wait<T>(
+        &self,
+        connection: &Connection,
+        call: impl Future<Output = Result<T, Status>>,
+    ) -> Result<T> {
+        let (began, timeout) = (Instant::now(), self.options.timeout);
+        connection.runtime.block_on(async {
+            tokio::pin!(call);
+            loop {
+                let beat = HEARTBEAT.min(timeout.saturating_sub(began.elapsed()));
+                match tokio::time::timeout(beat, &mut call).await {
+                    Ok(done) => return done.map_err(|status| self.told(status)),
+                    Err(_) if self.options.stop.is_some_and(|stop| stop()) => {
+                        return Err(Error::new(ErrorKind::Cancelled, "cancelled"));
+                    }
+                    Err(_) if began.elapsed() >= timeout => return Err(self.too_late()),
+                    Err(_) => {}
+                }
+            }
+        })
+    }
+
+    fn too_late(&self) -> Error {
+        let what = format!(
+            "{} did not answer within {} seconds, or within its own limit; give it more time (timeout=, \
+             and nakshi serve --timeout)",
+            self.address,
+            self.options.timeout.as_secs_f64()
+        );
+        Error::new(ErrorKind::Deadline, what)
+    }
+
+    fn told(&self, status: Status) -> Error {
+        let named = status.metadata().contains_key(crate::error::KIND);
+        let error = Error::from(status);
+        if error.kind == ErrorKind::Deadline && !named {
+            return self.too_late();
+        }
+        if error.kind != ErrorKind::Unavailable {
+            return error;
+        }
+        let what = format!("{} cannot be reached: {}", self.address, error.message);
+        Error::new(
+            ErrorKind::Unavailable,
+            format!("{what}; does the server run, with or without a certificate (ca=)?"),
+        )
+    }
+
+    /// Makes a call again if the server is not there. The call must change nothing.
+    fn repeated<T>(&self, call: impl Fn(&Connection) -> Result<T>) -> Result<T> {
+        let began = Instant::now();
+        for pause in AGAIN {
+            match call(&*self.connection()?) {
+                Err(error)
+                    if error.kind == ErrorKind::Unavailable
+                        && began.elapsed() + pause < self.options.timeout =>
+                {
+                    std::thread::sleep(pause);
+                }
+                done => return done,
+            }
+        }
+        call(&*self.connection()?)
+    }
+
+    fn request<T>(&self, message: T) -> Request<T> {
+        let mut request = Request::new(message);
+        request.set_timeout(self.options.timeout);
+        request
+    }
+
+    /// The server and its graph.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`], [`ErrorKind::Denied`], [`ErrorKind::Deadline`].
+    pub fn status(&self) -> Result<StatusReply> {
+        let connection = self.connection()?;
+        let mut stub = connection.stub.clone();
+        let request = self.request(StatusRequest {});
+        let call = async move { Ok(stub.status(request).await?.into_inner()) };
+        self.wait(&connection, call)
+    }
+
+    /// Makes changes as one commit, which is durable when the call returns. Returns how many of them
+    /// changed something.
+    ///
+    /// # Errors
+    /// As [`PropertyStore::commit`](nakshi_property::PropertyStore::commit);
+    /// [`ErrorKind::Unavailable`] or [`ErrorKind::Deadline`], after which the commit may have been made
+    /// or not.
+    pub fn commit(&self, changes: &[Change]) -> Result<u64> {
+        let connection = self.connection()?;
+        let mut stub = connection.stub.clone();
+        let request = self.request(CommitRequest { changes: wire::changes(changes) });
+        let call = async move { Ok(stub.commit(request).await?.into_inner().changed) };
+        self.wait(&connection, call).map_err(of_unknown_outcome)
+    }
+
+    /// A number that no edge of the graph has had, for [`Change::CreateEdge`].
+    ///
+    /// # Errors
+    /// As [`Client::status`].
+    pub fn new_edge_number(&self) -> Result<u64> {
+        let connection = self.connection()?;
+        let kept = || connection.numbers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(number) = kept().pop() {
+            return Ok(number);
+        }
+        let mut stub = connection.stub.clone();
+        let request = self.request(NewEdgeNumbersRequest { count: NUMBERS });
+        let call = async move { Ok(stub.new_edge_numbers(request).await?.into_inner().numbers) };
+        let mut numbers = self.wait(&connection, call)?;
+        numbers.reverse();
+        let missing = || Error::new(ErrorKind::Internal, "the server gave no number for an edge");
+        let number = numbers.pop().ok_or_else(missing)?;
+        kept().append(&mut numbers);
+        Ok(number)
+    }
+
+    /// Begins a transaction. One that runs alone lets other commits wait, but at most 100 ms.
+    ///
+    /// # Errors
+    /// As [`Client::commit`].
+    pub fn transaction(self: &Arc<Self>, alone: bool) -> Result<RemoteTransaction> {
+        let connection = self.connection()?;
+        let mut stub = connection.stub.clone();
+        let (steps, sent) = mpsc::channel(1);
+        // Without a time limit, as the transaction ends when its user ends it.
+        let call = async move { Ok(stub.transact(ReceiverStream::new(sent)).await?.into_inner()) };
+        let replies = self.wait(&connection, call)?;
+        let running = Mutex::new(Some(Running { steps, replies }));
+        let transaction = RemoteTransaction { client: Arc::clone(self), connection, running };
+        match transaction.step(Kind::Begin(Begin { alone }), false)? {
+            Reply::Begun(_) => Ok(transaction),
+            _ => Err(unexpected()),
+        }
+    }
+}
+
+impl Queries for Client {
+    fn ask(&self, request: QueryRequest) -> Result<Answer> {
+        self.repeated(|connection| {
+            let mut stub = connection.stub.clone();
+            let request = self.request(request.clone());
+            self.wait(connection, async move {
+                let mut parts = stub.query(request).await?.into_inner();
+                let first = parts.message().await?;
+                let mut answer =
+                    first.ok_or_else(|| Status::internal("an answer without parts"))?;
+                while let Some(part) = parts.message().await? {
+                    parts::join(&mut answer, part);
+                }
+                Ok(answer)
+            })
+        })
+    }
+}
+
+/// Adds that a commit may have been made to an error after which that is unknown.
+fn of_unknown_outcome(error: Error) -> Error {
+    if !matches!(error.kind, ErrorKind::Unavailable | ErrorKind::Deadline | ErrorKind::Cancelled) {
+        return error;
+    }
+    let what = format!("{}; the commit may have been made or not", error.message);
+    Error::new(error.kind, what)
+}
+
+fn unexpected() -> Error {
+    Error::new(ErrorKind::Internal, "the server answered something else than was asked")
+}
+
+/// A transaction on a server, which commits if nothing that it has read or written has changed since it
+/// began. Its queries see its own changes. Dropped without a commit, it changes nothing.
+pub struct RemoteTransaction {
+    client: Arc<Client>,
+    connection: Arc<Connection>,
+    /// `None` once it has ended.
+    running: Mutex<Option<Running>>,
+}
+
+struct Running {
+    steps: mpsc::Sender<Step>,
+    replies: Streaming<StepReply>,
+}
+
+impl std::fmt::Debug for RemoteTransaction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RemoteTransaction").field("client", &self.client).finish_non_exhaustive()
+    }
+}
+
+impl RemoteTransaction {
+    /// Makes a step and returns its reply; an answer with all its parts. A fault of the way to the server
+    /// ends the transaction, as does its last step.
+    fn step(&self, kind: Kind, last: bool) -> Result<Reply> {
+        let mut held = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = || Error::parameter("the transaction has ended; begin another one");
+        let mut running = held.take().ok_or_else(ended)?;
+        if self.connection.process != std::process::id() {
+            return Err(Error::parameter("the transaction is of the process that began it"));
+        }
+        let call = async {
+            let gone = || Status::unavailable("the connection was lost");
+            let sent = running.steps.send(Step { step: Some(kind) }).await;
+            // The reply says why nobody takes the step.
+            let mut reply = next(&mut running.replies).await?;
+            sent.map_err(|_| gone()).or_else(|status| match &reply {
+                Reply::Fault(_) => Ok(()),
+                _ => Err(status),
+            })?;
+            while let Reply::Answer(answer) = &mut reply
+                && answer.more
+            {
+                match next(&mut running.replies).await? {
+                    Reply::Answer(part) => parts::join(answer, part),
+                    _ => return Err(Status::internal("an answer ended in its middle")),
+                }
+            }
+            Ok(reply)
+        };
+        let reply = self.client.wait(&self.connection, call)?;
+        if !last {
+            *held = Some(running);
+        }
+        match reply {
+            Reply::Fault(fault) => {
+                let kind = ErrorKind::of_name(&fault.kind).unwrap_or(ErrorKind::Internal);
+                Err(Error::new(kind, fault.message))
+            }
+            reply => Ok(reply),
+        }
+    }
+
+    /// Makes changes that only this transaction sees until it commits. Returns how many changed something.
+    ///
+    /// # Errors
+    /// As [`Transaction::apply`](nakshi_property::Transaction::apply).
+    pub fn apply(&self, changes: &[Change]) -> Result<u64> {
+        let changes = Changes { changes: wire::changes(changes) };
+        match self.step(Kind::Change(changes), false)? {
+            Reply::Changed(changed) => Ok(changed),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Commits. Returns the number of the commit, or of the state that was read if nothing was changed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`], and then nothing is changed; as [`Client::commit`].
+    pub fn commit(&self) -> Result<u64> {
+        match self.step(Kind::Commit(Commit {}), true).map_err(of_unknown_outcome)? {
+            Reply::Committed(commit) => Ok(commit),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Ends the transaction without its changes.
+    pub fn roll_back(&self) {
+        let mut held = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.take().is_some() && self.connection.process == std::process::id() {
+            // The end of the call reaches the server now, and not with the next call.
+            self.connection.runtime.block_on(tokio::task::yield_now());
+        }
+    }
+
+    /// Returns true once it was committed or rolled back, or its connection was lost.
+    pub fn has_ended(&self) -> bool {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
+    /// The client that began it.
+    pub fn client(&self) -> &Arc<Client> {
+        &self.client
+    }
+}
+
+impl Drop for RemoteTransaction {
+    fn drop(&mut self) {
+        self.roll_back();
+    }
+}
+
+impl Queries for RemoteTransaction {
+    fn ask(&self, request: QueryRequest) -> Result<Answer> {
+        match self.step(Kind::Query(request), false)? {
+            Reply::Answer(answer) => Ok(answer),
+            _ => Err(unexpected()),
+        }
+    }
+}
+
+/// The next reply of a transaction.
+async fn next(replies: &mut Streaming<StepReply>) -> Result<Reply, Status> {
+    let reply = replies.message().await?.and_then(|reply| reply.reply);
+    reply.ok_or_else(|| Status::unavailable("the transaction has ended on the server"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_a_host_and_a_port() {
+        for (address, wanted) in [
+            ("nakshi://host:7481", "host:7481"),
+            ("nakshi://host", "host:7480"),
+            ("127.0.0.1:1/", "127.0.0.1:1"),
+            ("[::1]", "[::1]:7480"),
+            ("[::1]:99", "[::1]:99"),
+        ] {
+            assert_eq!(host_and_port(address).as_deref(), Ok(wanted));
+        }
+        for wrong in ["", "nakshi://", "host:port", ":7480", "::1", "http://host", "a/b", "h:99999"]
+        {
+            assert!(host_and_port(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The one error type of this crate, and its way through gRPC.
+
+use nakshi_store::Error as StoreError;
+use tonic::metadata::MetadataValue;
+use tonic::{Code, Status};
+
+/// Metadata of an error: its kind.
+pub(crate) const KIND: &str = "nakshi-error";
+
+/// The result of every fallible call of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error of a server or of a client.
+///
+/// The message is one line: the fault, its place, and the remedy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    /// Its kind, by which a program can decide what to do.
+    pub kind: ErrorKind,
+    /// The message.
+    pub message: String,
+}
+
+macro_rules! kinds {
+    ($($(#[doc = $doc:literal])+ $kind:ident = $name:literal, $code:ident;)*) => {
+        /// Kind of an error.
+        #[non_exhaustive]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum ErrorKind {
+            $($(#[doc = $doc])+ $kind,)*
+        }
+
+        impl ErrorKind {
+            /// Its name in the interface.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)*
+                }
+            }
+
+            /// The kind of a name; `None` for one that this version does not know.
+            pub fn of_name(name: &str) -> Option<Self> {
+                Some(match name {
+                    $($name => Self::$kind,)*
+                    _ => return None,
+                })
+            }
+
+            fn code(self) -> Code {
+                match self {
+                    $(Self::$kind => Code::$code,)*
+                }
+            }
+        }
+    };
+}
+kinds! {
+    /// There is no node with that id.
+    UnknownNode = "unknown_node", NotFound;
+    /// An argument cannot work.
+    Parameter = "parameter", InvalidArgument;
+    /// What a transaction has read or written has changed since it began.
+    Conflict = "conflict", Aborted;
+    /// The server has too much to do, or the call asks for too much.
+    Overloaded = "overloaded", ResourceExhausted;
+    /// The server cannot be reached, or ends.
+    Unavailable = "unavailable", Unavailable;
+    /// The state of a commit is no longer kept.
+    Gone = "gone", OutOfRange;
+    /// The token is unknown, or does not permit the call.
+    Denied = "denied", PermissionDenied;
+    /// Another process writes to the store.
+    Locked = "locked", FailedPrecondition;
+    /// An earlier write failed.
+    Poisoned = "poisoned", FailedPrecondition;
+    /// A file of the store is damaged.
+    Corrupt = "corrupt", DataLoss;
+    /// Too little memory was given.
+    Budget = "budget", ResourceExhausted;
+    /// The system refused to read or to write.
+    Storage = "storage", Internal;
+    /// A limit of this version.
+    Unsupported = "unsupported", Unimplemented;
+    /// The call took longer than its time limit.
+    Deadline = "deadline", DeadlineExceeded;
+    /// The caller has cancelled the call.
+    Cancelled = "cancelled", Cancelled;
+    /// A fault of Nakshi.
+    Internal = "internal", Internal;
+}
+
+impl Error {
+    /// Makes an error.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    /// An argument that cannot work.
+    pub(crate) fn parameter(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Parameter, message)
+    }
+
+    /// A request without something that it needs.
+    pub(crate) fn missing(what: &str) -> Self {
+        Self::parameter(format!("the request has no {what}; see the protobuf file"))
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        use StoreError as E;
+        let kind = match &error {
+            E::NoNode { .. } => ErrorKind::UnknownNode,
+            E::Invalid(_) | E::NoColumn { .. } => ErrorKind::Parameter,
+            E::Conflict(_) => ErrorKind::Conflict,
+            E::Locked(_) | E::LockedHere(_) => ErrorKind::Locked,
+            E::Poisoned { .. } => ErrorKind::Poisoned,
+            E::Corrupt { .. } | E::Truncated { .. } | E::BadList(_) | E::Foreign { .. } => {
+                ErrorKind::Corrupt
+            }
+            E::Budget { .. } => ErrorKind::Budget,
+            E::Unsupported(_) => ErrorKind::Unsupported,
+            E::Cancelled | E::Abandoned => ErrorKind::Cancelled,
+            E::Internal(_) | E::Panicked { .. } => ErrorKind::Internal,
+            _ => ErrorKind::Storage,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+impl From<Error> for Status {
+    fn from(error: Error) -> Self {
+        let mut status = Status::new(error.kind.code(), error.message);
+        status.metadata_mut().insert(KIND, MetadataValue::from_static(error.kind.name()));
+        status
+    }
+}
+
+impl From<Status> for Error {
+    fn from(status: Status) -> Self {
+        let named = status.metadata().get(KIND).and_then(|name| name.to_str().ok());
+        if let Some(kind) = named.and_then(ErrorKind::of_name) {
+            return Self::new(kind, status.message());
+        }
+        // Errors of the transport, on either side.
+        let kind = match status.code() {
+            Code::DeadlineExceeded => ErrorKind::Deadline,
+            Code::Cancelled if status.message().to_lowercase().contains("timeout") => {
+                ErrorKind::Deadline
+            }
+            Code::Cancelled => ErrorKind::Cancelled,
+            Code::ResourceExhausted | Code::OutOfRange => ErrorKind::Overloaded,
+            Code::Unauthenticated | Code::PermissionDenied => ErrorKind::Denied,
+            Code::Unimplemented => ErrorKind::Unsupported,
+            Code::InvalidArgument => ErrorKind::Parameter,
+            // The other side does not speak HTTP/2, or does so within TLS.
+            Code::Internal if status.message().contains("h2 protocol error") => {
+                ErrorKind::Unavailable
+            }
+            Code::Internal | Code::DataLoss => ErrorKind::Internal,
+            _ => ErrorKind::Unavailable,
+        };
+        Self::new(kind, with_causes(&status))
+    }
+}
+
+/// The message of a status, with the causes that a message such as "transport error" leaves out.
+fn with_causes(status: &Status) -> String {
+    let mut text = status.message().to_owned();
+    let mut cause = std::error::Error::source(status);
+    while let Some(error) = cause {
+        let what = error.to_string();
+        if !text.contains(&what) {
+            text = format!("{text}: {what}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_the_same_on_the_other_side() {
+        for kind in [ErrorKind::Conflict, ErrorKind::Overloaded, ErrorKind::Gone] {
+            let error = Error::new(kind, "it is so");
+            assert_eq!(Error::from(Status::from(error.clone())), error);
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! A server of one property graph, and its client, over gRPC.
+//!
+//! - [`Server`] answers queries and takes changes of a store, within [`Limits`]; [`Tokens`] and
+//!   [`Certificate`] say who may ask
+//! - [`Client`] has the queries of a property graph by the trait [`Queries`], its changes and
+//!   [`RemoteTransaction`]s
+//! - [`v1`] has the messages, from `proto/nakshi/v1/graph.proto`
+//!
+//! The modules inside: `wire` translates ids, values and changes into messages and back, `answer` runs a
+//! query, `parts` cuts long answers, `session` runs a transaction step by step, and `service` joins
+//! them to the interface.
+
+#![deny(missing_docs)]
+
+mod access;
+mod answer;
+mod client;
+mod error;
+mod limits;
+mod parts;
+mod queries;
+mod serve;
+mod service;
+mod session;
+mod wire;
+
+pub use access::{Certificate, Role, Tokens};
+pub use client::{Client, ConnectOptions, RemoteTransaction};
+pub use error::{Error, ErrorKind, Result};
+pub use limits::Limits;
+pub use queries::{Edge, FoundEdge, Queries, RemoteRecord};
+pub use serve::{ServeOptions, Server};
+
+/// The messages of the interface, generated from `proto/nakshi/v1/graph.proto`, which describes them.
+#[allow(missing_docs, clippy::all)]
+pub mod v1 {
+    tonic::include_proto!("nakshi.v1");
+}

@@ -1,0 +1,105 @@
+//! Limits of a server, and the states that it keeps for later reads.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use nakshi_property::PropertyGraph;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Limits within which a server answers. What goes beyond them is refused with an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Calls that are answered at the same time, running transactions among them. One more call is
+    /// refused with [`ErrorKind::Overloaded`].
+    pub calls: usize,
+    /// Connections at the same time. More of them wait until one is closed.
+    pub connections: usize,
+    /// Bytes of a request.
+    pub request_bytes: usize,
+    /// Rows of an answer.
+    pub rows: usize,
+    /// Time of a call. A query that has taken longer runs on to its end, but nobody gets its answer.
+    pub time: Duration,
+    /// Time for which a transaction may wait for its client.
+    pub idle: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            calls: 512,
+            connections: 4096,
+            request_bytes: 16 << 20,
+            rows: 1_000_000,
+            time: Duration::from_secs(60),
+            idle: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Limits {
+    /// Refuses an answer of more rows.
+    pub(crate) fn refuse_rows(&self, rows: u64) -> Result<()> {
+        if rows <= self.rows as u64 {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Overloaded,
+            format!(
+                "the answer has more than {} rows, which this server does not send at once; ask for \
+                 fewer (limit=), or raise its --max-rows",
+                self.rows
+            ),
+        ))
+    }
+}
+
+/// How long a state is kept after it was last read.
+pub(crate) const KEPT: Duration = Duration::from_secs(10);
+/// Most states that are kept; one more replaces the one that was not read for longest.
+const MOST_KEPT: usize = 1024;
+
+/// States after earlier commits, which clients read piece by piece.
+#[derive(Debug, Default)]
+pub(crate) struct KeptStates(Mutex<HashMap<u64, (PropertyGraph, Instant)>>);
+
+impl KeptStates {
+    /// Keeps a state by a number.
+    pub(crate) fn keep(&self, number: u64, graph: &PropertyGraph) {
+        let mut states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if states.len() >= MOST_KEPT && !states.contains_key(&number) {
+            let oldest =
+                states.iter().min_by_key(|(_, (_, read))| *read).map(|(number, _)| *number);
+            oldest.map(|oldest| states.remove(&oldest));
+        }
+        states.insert(number, (graph.clone(), Instant::now()));
+    }
+
+    /// The state of a number.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Gone`] if it is not kept.
+    pub(crate) fn find(&self, number: u64) -> Result<PropertyGraph> {
+        let mut states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((graph, read)) = states.get_mut(&number) else {
+            return Err(Error::new(
+                ErrorKind::Gone,
+                format!(
+                    "the state after commit {number} is no longer kept: that ends {} seconds after its \
+                     last read; read again from the newest state",
+                    KEPT.as_secs()
+                ),
+            ));
+        };
+        *read = Instant::now();
+        Ok(graph.clone())
+    }
+
+    /// Forgets the states that nobody has read for [`KEPT`].
+    pub(crate) fn sweep(&self, now: Instant) {
+        let mut states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        states.retain(|_, (_, read)| now.saturating_duration_since(*read) < KEPT);
+    }
+}

@@ -1,0 +1,316 @@
+//! The server: listens, accepts connections within limits, and ends in order.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use nakshi_io::CancelToken;
+use nakshi_property::PropertyStore;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::server::{Connected, TcpConnectInfo};
+use tonic::transport::{Identity, ServerTlsConfig};
+
+use crate::access::{Certificate, Tokens, check_address};
+use crate::error::{Error, ErrorKind, Result};
+use crate::limits::{KeptStates, Limits};
+use crate::service::{Served, Service};
+use crate::v1::graph_server::GraphServer;
+
+/// How long running calls may go on when the server ends.
+const GRACE: Duration = Duration::from_secs(10);
+/// Time for the last answers to leave, when no call runs any more.
+const FLUSH: Duration = Duration::from_millis(200);
+/// Interval at which old states are forgotten, and other processes' commits read.
+const SWEEP: Duration = Duration::from_millis(200);
+/// Interval at which the server looks whether it should end.
+const HEARTBEAT: Duration = Duration::from_millis(20);
+/// Descriptors of the messages and methods, for the reflection service.
+const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/graph.bin"));
+
+/// Options of a server.
+#[derive(Clone, Debug)]
+pub struct ServeOptions {
+    /// Address to listen at; with port 0 the system chooses one.
+    pub listen: SocketAddr,
+    /// True to refuse all changes. The server then reads the commits of the process that writes.
+    pub read_only: bool,
+    /// Certificate for TLS; without one, the connections are plain.
+    pub certificate: Option<Certificate>,
+    /// Tokens of the clients; without any, everybody may read and write.
+    pub tokens: Option<Tokens>,
+    /// Limits.
+    pub limits: Limits,
+}
+
+impl Default for ServeOptions {
+    fn default() -> Self {
+        ServeOptions {
+            listen: SocketAddr::from(([127, 0, 0, 1], 7480)),
+            read_only: false,
+            certificate: None,
+            tokens: None,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// A server that listens, but does not answer before [`Server::run`].
+#[derive(Debug)]
+pub struct Server {
+    listener: std::net::TcpListener,
+    address: SocketAddr,
+    store: Arc<PropertyStore>,
+    options: ServeOptions,
+    transport: tonic::transport::Server,
+}
+
+/// An error of the certificate, or of serving as a whole.
+fn failed(error: tonic::transport::Error) -> Error {
+    let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+    Error::parameter(format!("the server cannot start: {error}{}", cause.unwrap_or_default()))
+}
+
+impl Server {
+    /// Listens at an address, and becomes the writer of the store unless it is served read-only.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Parameter`] for an address that others can reach, without a certificate or tokens, or
+    /// for a certificate that is none; [`ErrorKind::Unavailable`] for an address that is taken; as [`PropertyStore::start_writing`].
+    pub fn bind(
+        store: Arc<PropertyStore>,
+        options: ServeOptions,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
+        let (certified, tokens) = (options.certificate.is_some(), options.tokens.is_some());
+        check_address(options.listen, certified, tokens)?;
+        let cannot = |error: std::io::Error| {
+            let what =
+                format!("cannot listen at {}: {error}; choose another --listen", options.listen);
+            Error::new(ErrorKind::Unavailable, what)
+        };
+        let listener = std::net::TcpListener::bind(options.listen).map_err(cannot)?;
+        listener.set_nonblocking(true).map_err(cannot)?;
+        let address = listener.local_addr().map_err(cannot)?;
+        let mut transport = tonic::transport::Server::builder().timeout(options.limits.time);
+        if let Some(Certificate { chain, key }) = &options.certificate {
+            let tls = ServerTlsConfig::new().identity(Identity::from_pem(chain, key));
+            transport = transport.tls_config(tls).map_err(failed)?;
+        }
+        if !options.read_only {
+            store.start_writing(cancel)?;
+        }
+        Ok(Server { listener, address, store, options, transport })
+    }
+
+    /// The address at which it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers calls until `cancel` is set. Running calls may then go on for ten seconds.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Storage`] if the system starts no threads; errors of the last commits.
+    pub fn run(self, cancel: &CancelToken) -> Result<()> {
+        let started = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .thread_name("nakshi-server")
+            .max_blocking_threads(self.options.limits.calls.max(1))
+            .build();
+        let runtime = started.map_err(|error| {
+            let what =
+                format!("the system starts no threads: {error}; raise its limit on processes");
+            Error::new(ErrorKind::Storage, what)
+        })?;
+        let store = Arc::clone(&self.store);
+        let answered = runtime.block_on(self.answer(cancel));
+        runtime.shutdown_timeout(Duration::from_secs(1));
+        // Commits whose clients have gone.
+        store.flush()?;
+        answered
+    }
+
+    async fn answer(self, cancel: &CancelToken) -> Result<()> {
+        let Server { listener, store, options, mut transport, .. } = self;
+        let limits = options.limits;
+        let served = Arc::new(Served {
+            store,
+            read_only: options.read_only,
+            limits,
+            tokens: options.tokens,
+            kept: KeptStates::default(),
+            cancel: cancel.child(),
+            calls: Arc::new(Semaphore::new(limits.calls)),
+            connections: 0.into(),
+            began: Instant::now(),
+        });
+        let graph = GraphServer::new(Service(Arc::clone(&served)))
+            .max_decoding_message_size(limits.request_bytes)
+            .max_encoding_message_size(usize::MAX);
+        let admitting = Arc::clone(&served);
+        let graph = InterceptedService::new(graph, move |request| admitting.admit(request));
+        let (health, health_service) = tonic_health::server::health_reporter();
+        health.set_serving::<GraphServer<Service>>().await;
+        let reflection = tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(DESCRIPTORS)
+            .build_v1()
+            .map_err(|_| Error::new(ErrorKind::Internal, "internal error: bad descriptors"))?;
+        let known = Arc::clone(&served);
+        let reflection = InterceptedService::new(reflection, move |request| {
+            known.role(&request)?;
+            Ok(request)
+        });
+        let listener = TcpListener::from_std(listener)
+            .map_err(|error| Error::new(ErrorKind::Storage, format!("cannot listen: {error}")))?;
+        let (ending, ended) = tokio::sync::oneshot::channel::<()>();
+        let server = transport
+            .add_service(graph)
+            .add_service(health_service)
+            .add_service(reflection)
+            .serve_with_incoming_shutdown(accept(listener, Arc::clone(&served)), async move {
+                // Dropping the other end ends the server, too.
+                let _ = ended.await;
+            });
+        let server = tokio::spawn(server);
+        let upkeep = tokio::spawn(keep_up(Arc::clone(&served)));
+        while !cancel.is_cancelled() && !server.is_finished() {
+            tokio::time::sleep(HEARTBEAT).await;
+        }
+        drop(ending);
+        let ended = tokio::time::timeout(GRACE, async {
+            let mut server = server;
+            while served.running_calls() > 0 && !server.is_finished() {
+                tokio::time::sleep(HEARTBEAT).await;
+            }
+            // A client that does not read now does not close its connection either.
+            tokio::time::timeout(FLUSH, &mut server).await
+        });
+        let ended = ended.await.and_then(|ended| ended);
+        upkeep.abort();
+        match ended {
+            Ok(Ok(answered)) => answered.map_err(failed),
+            Ok(Err(_)) => {
+                Err(Error::new(ErrorKind::Internal, "internal error: the server panicked"))
+            }
+            // Calls that go on are cut off.
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+/// Forgets old states. A read-only server also reads what another process commits.
+async fn keep_up(served: Arc<Served>) {
+    loop {
+        tokio::time::sleep(SWEEP).await;
+        let served = Arc::clone(&served);
+        let swept = tokio::task::spawn_blocking(move || {
+            served.kept.sweep(Instant::now());
+            // A failed read is repeated; queries answer from the last state until then.
+            if served.read_only {
+                let _ = served.store.refresh_until(&served.cancel);
+            }
+        });
+        if swept.await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Accepts connections, as many at a time as the limits say.
+fn accept(
+    listener: TcpListener,
+    served: Arc<Served>,
+) -> impl tokio_stream::Stream<Item = std::io::Result<Connection>> {
+    let (send, connections) = tokio::sync::mpsc::channel(1);
+    tokio::spawn(async move {
+        let places = Arc::new(Semaphore::new(served.limits.connections.max(1)));
+        loop {
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = send.closed() => return,
+            };
+            let Ok((stream, _)) = accepted else {
+                // No more files or memory: wait for others to end.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            if stream.set_nodelay(true).is_err() {
+                continue;
+            }
+            served.connections.fetch_add(1, Relaxed);
+            let connection = Connection { stream, served: Arc::clone(&served), _place: place };
+            if send.send(Ok(connection)).await.is_err() {
+                return;
+            }
+        }
+    });
+    tokio_stream::wrappers::ReceiverStream::new(connections)
+}
+
+/// A connection, which counts until it is closed.
+struct Connection {
+    stream: TcpStream,
+    served: Arc<Served>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.served.connections.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Connected for Connection {
+    type ConnectInfo = TcpConnectInfo;
+
+    fn connect_info(&self) -> TcpConnectInfo {
+        self.stream.connect_info()
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[std::io::IoSlice<'_>],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bytes)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}

@@ -1,0 +1,284 @@
+//! The interface `nakshi.v1.Graph` on a store.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+
+use nakshi_io::CancelToken;
+use nakshi_property::{PropertyGraph, PropertyStore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio_stream::Stream;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::access::{Role, Tokens, denied};
+use crate::answer;
+use crate::error::{Error, ErrorKind, Result};
+use crate::limits::{KeptStates, Limits};
+use crate::parts;
+use crate::session::{After, Session, fault};
+use crate::v1::graph_server::Graph;
+use crate::v1::step::Step as Kind;
+use crate::v1::{
+    Answer, CommitReply, CommitRequest, NewEdgeNumbersReply, NewEdgeNumbersRequest, QueryRequest,
+    StatusReply, StatusRequest, Step, StepReply,
+};
+use crate::wire;
+
+/// Most numbers of edges that a request gets.
+const NUMBERS: u32 = 100_000;
+/// Replies of a transaction that wait for its client.
+const REPLIES: usize = 16;
+
+/// A served graph, and what the calls on it share.
+pub(crate) struct Served {
+    pub(crate) store: Arc<PropertyStore>,
+    pub(crate) read_only: bool,
+    pub(crate) limits: Limits,
+    pub(crate) tokens: Option<Tokens>,
+    pub(crate) kept: KeptStates,
+    /// Set when the server ends.
+    pub(crate) cancel: CancelToken,
+    pub(crate) calls: Arc<Semaphore>,
+    pub(crate) connections: AtomicU64,
+    pub(crate) began: Instant,
+}
+
+/// Admission of a call: who asks, and its place among the running calls.
+#[derive(Clone)]
+struct Admitted {
+    role: Role,
+    place: Arc<OwnedSemaphorePermit>,
+}
+
+impl Served {
+    /// The role of a caller.
+    pub(crate) fn role<T>(&self, request: &Request<T>) -> Result<Role> {
+        let Some(tokens) = &self.tokens else { return Ok(Role::Writer) };
+        let value = request.metadata().get("authorization");
+        tokens.role(value.and_then(|value| value.to_str().ok()))
+    }
+
+    /// Admits a call before its body is read.
+    pub(crate) fn admit(&self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        let role = self.role(&request)?;
+        let place = Arc::clone(&self.calls).try_acquire_owned().map_err(|_| {
+            Error::new(
+                ErrorKind::Overloaded,
+                format!("the server answers {} calls already; try again later", self.limits.calls),
+            )
+        })?;
+        request.extensions_mut().insert(Admitted { role, place: Arc::new(place) });
+        Ok(request)
+    }
+
+    /// Number of calls that are being answered.
+    pub(crate) fn running_calls(&self) -> usize {
+        self.limits.calls.saturating_sub(self.calls.available_permits())
+    }
+
+    fn may_write(&self, role: Role) -> Result<()> {
+        if self.read_only {
+            return Err(denied("the server is read-only"));
+        }
+        match role {
+            Role::Writer => Ok(()),
+            Role::Reader => Err(denied("the token is a reader's, and changes need a writer's")),
+        }
+    }
+
+    /// The state that a query reads, which is kept if the query asks for it.
+    fn state(&self, request: &QueryRequest) -> Result<PropertyGraph> {
+        let newest = self.store.snapshot();
+        match request.commit {
+            Some(commit) if commit != newest.commit() => self.kept.find(commit),
+            _ => {
+                if request.keep {
+                    self.kept.keep(newest.commit(), &newest);
+                }
+                Ok(newest)
+            }
+        }
+    }
+
+    fn answer(&self, request: QueryRequest) -> Result<Answer> {
+        let graph = self.state(&request)?;
+        let query = wire::needed(request.query, "query that is known")?;
+        answer::answer(&graph, query, &self.limits, &self.cancel)
+    }
+}
+
+/// Runs something that takes long or waits, in a thread of its own.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| {
+        let what = if error.is_panic() { "a call panicked" } else { "the server ends" };
+        Error::new(ErrorKind::Internal, format!("internal error: {what}"))
+    })
+}
+
+/// A stream of replies.
+pub(crate) type Replies<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+/// The interface, as tonic calls it.
+#[derive(Clone)]
+pub(crate) struct Service(pub(crate) Arc<Served>);
+
+impl Service {
+    fn admitted<T>(request: &mut Request<T>) -> Result<Admitted> {
+        let missing = || Error::new(ErrorKind::Internal, "internal error: a call was not admitted");
+        request.extensions_mut().remove().ok_or_else(missing)
+    }
+}
+
+#[tonic::async_trait]
+impl Graph for Service {
+    type QueryStream = Replies<Answer>;
+    type TransactStream = Replies<StepReply>;
+
+    async fn query(
+        &self,
+        mut request: Request<QueryRequest>,
+    ) -> Result<Response<Self::QueryStream>, Status> {
+        let admitted = Self::admitted(&mut request)?;
+        let request = request.into_inner();
+        let served = Arc::clone(&self.0);
+        let parts = match &request.query {
+            Some(query) if answer::is_short(query) => parts::cut(served.answer(request)?),
+            _ => {
+                let place = Arc::clone(&admitted.place);
+                let work = move || {
+                    // A query whose client has gone still counts as a call.
+                    let _place = place;
+                    served.answer(request).map(parts::cut)
+                };
+                aside(work).await??
+            }
+        };
+        let parts = parts.into_iter().map(move |part| {
+            let _until_sent = &admitted;
+            Ok(part)
+        });
+        Ok(Response::new(Box::pin(tokio_stream::iter(parts))))
+    }
+
+    async fn commit(
+        &self,
+        mut request: Request<CommitRequest>,
+    ) -> Result<Response<CommitReply>, Status> {
+        let admitted = Self::admitted(&mut request)?;
+        self.0.may_write(admitted.role)?;
+        let changes = wire::of_changes(request.into_inner().changes)?;
+        let store = Arc::clone(&self.0.store);
+        let work = move || {
+            let _place = admitted.place;
+            store.commit(&changes)
+        };
+        let changed = aside(work).await?.map_err(Error::from)?;
+        Ok(Response::new(CommitReply { changed }))
+    }
+
+    async fn transact(
+        &self,
+        mut request: Request<Streaming<Step>>,
+    ) -> Result<Response<Self::TransactStream>, Status> {
+        let admitted = Self::admitted(&mut request)?;
+        self.0.may_write(admitted.role)?;
+        let (replies, answered) = mpsc::channel(REPLIES);
+        let (served, steps) = (Arc::clone(&self.0), request.into_inner());
+        tokio::spawn(async move {
+            let _place = admitted.place;
+            if let Err(error) = transaction(served, steps, &replies).await {
+                // The client has gone if nobody takes it.
+                let _ = replies.send(Ok(fault(&error))).await;
+            }
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(answered))))
+    }
+
+    async fn new_edge_numbers(
+        &self,
+        mut request: Request<NewEdgeNumbersRequest>,
+    ) -> Result<Response<NewEdgeNumbersReply>, Status> {
+        let admitted = Self::admitted(&mut request)?;
+        self.0.may_write(admitted.role)?;
+        let count = request.into_inner().count;
+        if count > NUMBERS {
+            return Err(Error::parameter(format!("at most {NUMBERS} numbers a call")).into());
+        }
+        let numbers = (0..count).map(|_| self.0.store.new_edge_number()).collect();
+        Ok(Response::new(NewEdgeNumbersReply { numbers }))
+    }
+
+    async fn status(&self, _: Request<StatusRequest>) -> Result<Response<StatusReply>, Status> {
+        let served = &self.0;
+        let graph = served.store.snapshot();
+        Ok(Response::new(StatusReply {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            role: "server".to_owned(),
+            pid: std::process::id(),
+            commit: graph.commit(),
+            nodes: graph.num_nodes(),
+            edges: graph.num_edges(),
+            log_bytes: served.store.log_bytes(),
+            read_only: served.read_only,
+            uptime_seconds: served.began.elapsed().as_secs_f64(),
+            running_calls: served.running_calls() as u64,
+            most_calls: served.limits.calls as u64,
+            connections: served.connections.load(Relaxed),
+        }))
+    }
+}
+
+/// Runs a transaction until its commit, or until its client has gone. What it leaves is rolled back.
+async fn transaction(
+    served: Arc<Served>,
+    mut steps: Streaming<Step>,
+    replies: &mpsc::Sender<Result<StepReply, Status>>,
+) -> Result<()> {
+    let idle = served.limits.idle;
+    let mut session = None;
+    loop {
+        let waited = tokio::time::timeout(idle, steps.message()).await;
+        let Ok(message) = waited else {
+            return Err(Error::new(
+                ErrorKind::Deadline,
+                format!(
+                    "the transaction was rolled back, because its client did nothing for {} seconds",
+                    idle.as_secs_f64()
+                ),
+            ));
+        };
+        let Some(step) = message? else { return Ok(()) };
+        let answered = match (session.take(), step.step) {
+            (None, Some(Kind::Begin(begin))) => {
+                let served = Arc::clone(&served);
+                let begun = aside(move || {
+                    let (limits, cancel) = (served.limits, served.cancel.clone());
+                    Session::begin(&served.store, begin.alone, limits, cancel)
+                });
+                let (begun, reply) = begun.await??;
+                session = Some(begun);
+                vec![reply]
+            }
+            (None, _) => return Err(Error::parameter("the first step of a transaction is begin")),
+            (Some(running), kind) => {
+                match aside(move || running.step(Step { step: kind })).await? {
+                    After::Running(running, answered) => {
+                        session = Some(running);
+                        answered
+                    }
+                    After::Ended(reply) => {
+                        let _ = replies.send(Ok(reply)).await;
+                        return Ok(());
+                    }
+                }
+            }
+        };
+        for reply in answered {
+            if replies.send(Ok(reply)).await.is_err() {
+                return Ok(());
+            }
+        }
+    }
+}

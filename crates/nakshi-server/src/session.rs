@@ -1,0 +1,113 @@
+//! A transaction of a client, step by step.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use nakshi_io::CancelToken;
+use nakshi_property::{PropertyGraph, PropertyStore, Transaction};
+
+use crate::answer;
+use crate::error::{Error, ErrorKind, Result};
+use crate::limits::Limits;
+use crate::parts;
+use crate::v1::step::Step as Kind;
+use crate::v1::step_reply::Reply;
+use crate::v1::{Answer, Changes, Fault, QueryRequest, Step, StepReply};
+use crate::wire;
+
+/// Most states that a transaction keeps for edge records.
+const MOST_KEPT: usize = 1024;
+
+/// A transaction, until it has ended.
+pub(crate) struct Session {
+    transaction: Transaction,
+    limits: Limits,
+    cancel: CancelToken,
+    /// Number of the present state: how many changes it has.
+    state: u64,
+    /// Earlier states, which have edge records that the client may still read.
+    kept: HashMap<u64, PropertyGraph>,
+}
+
+/// What a step leaves behind.
+pub(crate) enum After {
+    /// The transaction goes on.
+    Running(Box<Session>, Vec<StepReply>),
+    /// It has ended.
+    Ended(StepReply),
+}
+
+fn reply(reply: Reply) -> StepReply {
+    StepReply { reply: Some(reply) }
+}
+
+/// The reply to a step that failed.
+pub(crate) fn fault(error: &Error) -> StepReply {
+    let (kind, message) = (error.kind.name().to_owned(), error.message.clone());
+    reply(Reply::Fault(Fault { kind, message }))
+}
+
+impl Session {
+    /// Begins a transaction.
+    pub(crate) fn begin(
+        store: &Arc<PropertyStore>,
+        alone: bool,
+        limits: Limits,
+        cancel: CancelToken,
+    ) -> Result<(Box<Self>, StepReply)> {
+        let transaction = if alone { store.transaction_alone()? } else { store.transaction()? };
+        let begun = transaction.graph().commit();
+        let session = Session { transaction, limits, cancel, state: 0, kept: HashMap::new() };
+        Ok((Box::new(session), reply(Reply::Begun(begun))))
+    }
+
+    /// Runs a step to its end.
+    pub(crate) fn step(mut self: Box<Self>, step: Step) -> After {
+        let replies = match step.step {
+            Some(Kind::Query(query)) => self.query(query),
+            Some(Kind::Change(changes)) => self.change(changes).map(|changed| vec![changed]),
+            Some(Kind::Commit(_)) => {
+                let ended = self.transaction.commit().map_err(Error::from);
+                return After::Ended(match ended {
+                    Ok(commit) => reply(Reply::Committed(commit)),
+                    Err(error) => fault(&error),
+                });
+            }
+            Some(Kind::Begin(_)) => Err(Error::parameter("the transaction has begun already")),
+            None => Err(Error::missing("step that is known")),
+        };
+        let replies = replies.unwrap_or_else(|error| vec![fault(&error)]);
+        After::Running(self, replies)
+    }
+
+    fn query(&mut self, request: QueryRequest) -> Result<Vec<StepReply>> {
+        let query = wire::needed(request.query, "query that is known")?;
+        let state = request.commit.unwrap_or(self.state);
+        let graph = if state == self.state {
+            self.transaction.graph()
+        } else {
+            let gone = || Error::new(ErrorKind::Gone, "the transaction does not keep this state");
+            self.kept.get(&state).ok_or_else(gone)?
+        };
+        let found = answer::answer(graph, query, &self.limits, &self.cancel)?;
+        if request.keep {
+            if self.kept.len() >= MOST_KEPT && !self.kept.contains_key(&self.state) {
+                let what =
+                    format!("a transaction reads edge records after at most {MOST_KEPT} changes");
+                return Err(Error::new(ErrorKind::Overloaded, what));
+            }
+            self.kept.insert(self.state, self.transaction.graph().clone());
+        }
+        let found = Answer { commit: state, ..found };
+        Ok(parts::cut(found).into_iter().map(|part| reply(Reply::Answer(part))).collect())
+    }
+
+    fn change(&mut self, changes: Changes) -> Result<StepReply> {
+        let mut changed = 0;
+        for change in wire::of_changes(changes.changes)? {
+            changed += u64::from(self.transaction.apply(change)?);
+            self.state += 1;
+        }
+        Ok(reply(Reply::Changed(changed)))
+    }
+}

@@ -1,0 +1,152 @@
+"""``serve`` and ``status``: servers of graphs with properties."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import click
+
+from ..units import format_size
+from . import options
+from .output import print_json, print_pairs
+
+#: Variable with the token of a client.
+TOKEN = "NAKSHI_TOKEN"
+
+
+@click.command()
+@click.argument("store", type=options.STORE)
+@click.option(
+    "--listen",
+    default="127.0.0.1:7480",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Where clients connect; with port 0 the system chooses one.",
+)
+@click.option(
+    "--read-only", is_flag=True, help="Refuse changes, and read those of the process that writes."
+)
+@click.option(
+    "--certificate",
+    type=click.Path(),
+    metavar="FILE",
+    help="Certificate (PEM) of this server, for encrypted connections; with --key.",
+)
+@click.option("--key", type=click.Path(), metavar="FILE", help="Its private key (PEM).")
+@click.option(
+    "--tokens",
+    type=click.Path(),
+    metavar="FILE",
+    help="Whom to answer: a line for each token, `reader TOKEN` or `writer TOKEN`; for the owner's "
+    "eyes only (chmod 600).",
+)
+@options.memory
+@options.count("--max-calls", "Calls and transactions at the same time [512].")
+@options.count("--max-rows", "Rows of an answer [1000000].")
+@options.size("--max-request", "Of a request, such as one commit [16MiB].")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True, max=1e9),
+    metavar="SECONDS",
+    help="For a call [60].",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the address as one JSON object.")
+def serve(
+    store: str,
+    listen: str,
+    read_only: bool,
+    certificate: str | None,
+    key: str | None,
+    tokens: str | None,
+    memory: int | None,
+    max_calls: int | None,
+    max_rows: int | None,
+    max_request: int | None,
+    timeout: float | None,
+    as_json: bool,
+) -> None:
+    """Serve STORE, a graph with properties, to nakshi.connect and other clients of gRPC.
+
+    Prints one line, `ready nakshi://HOST:PORT`, when it answers. Ends at Ctrl-C and SIGTERM, when its
+    running calls have ended, at most ten seconds later. An address that other machines can reach needs
+    --certificate, --key and --tokens.
+    """
+    from ..errors import UnsupportedError
+
+    if (certificate is None) != (key is None):
+        raise click.UsageError("--certificate and --key belong together")
+    try:
+        from .._core import serve_graph
+    except ImportError:
+        raise UnsupportedError("this build of nakshi has no server; run `make build`") from None
+
+    def ready(address: str) -> None:
+        where = f"nakshi://{address}"
+        if as_json:
+            print_json({"ready": where, "pid": os.getpid()})
+        else:
+            click.echo(f"ready {where}")
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        serve_graph(
+            store,
+            listen,
+            ready,
+            read_only=read_only,
+            certificate=None if certificate is None or key is None else (certificate, key),
+            tokens=tokens,
+            memory=memory,
+            calls=max_calls,
+            rows=max_rows,
+            request_bytes=max_request,
+            time=timeout,
+        )
+    except KeyboardInterrupt:
+        pass
+
+
+@click.command()
+@click.argument("address", metavar="nakshi://HOST:PORT")
+@click.option(
+    "--token-file",
+    type=click.File(),
+    metavar="FILE",
+    help=f"The token of this client; else the variable {TOKEN}.",
+)
+@click.option(
+    "--ca",
+    type=click.Path(),
+    metavar="FILE",
+    help="Certificates (PEM) by which that of the server is trusted, for encrypted connections.",
+)
+@options.as_json
+def status(address: str, token_file: Any, ca: str | None, as_json: bool) -> None:
+    """Describe the servers at an address, one line each: role, process, last commit, lag."""
+    from ..remote import connect
+
+    token = os.environ.get(TOKEN) if token_file is None else token_file.read().strip()
+    with connect(address, token=token, ca=ca) as graph:
+        found = graph.status()
+    # A server is its own only replica.
+    server = {"address": address, "role": found.pop("role"), "pid": found.pop("pid"), "lag": 0}
+    if as_json:
+        print_json({"servers": [{**server, **found}]})
+        return
+    mode = "read-only" if found["read_only"] else "read and write"
+    click.echo(
+        f"{server['role']}  {address}  pid {server['pid']}  commit {found['commit']:,}  lag 0"
+    )
+    click.echo()
+    print_pairs(
+        [
+            ("version", found["version"]),
+            ("uptime", f"{found['uptime_seconds']:.1f} s"),
+            ("graph", f"{found['nodes']:,} nodes, {found['edges']:,} edges, {mode}"),
+            ("log", format_size(found["log_bytes"])),
+            ("running calls", f"{found['running_calls']} of at most {found['most_calls']}"),
+            ("connections", found["connections"]),
+        ]
+    )

@@ -1,0 +1,106 @@
+"""Graphs that a server has."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .errors import ParameterError, UnsupportedError
+from .property import Transactions, Written
+from .schema import EXACT, Schema, of_properties
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from ._core import Remote
+
+__all__ = ["RemoteGraph", "connect"]
+
+
+class RemoteGraph(Transactions):
+    """A graph with properties on a server; see :func:`nakshi.connect`.
+
+    It has the queries and changes of :class:`nakshi.Graph`, with the same names and exceptions, for any
+    number of threads. A query reads the newest state of the server. The edges of an edge record are
+    fetched when they are asked for, from the state in which the record was read; the server keeps
+    that state for ten seconds after each fetch.
+    """
+
+    def __init__(self, core: Remote, address: str) -> None:
+        self._core = core
+        self._address = address
+
+    @property
+    def _queries(self) -> Remote:
+        return self._core
+
+    def _written(self, write: Callable[[Any], Written]) -> Written:
+        return write(self._core)
+
+    def schema(self, *, exact: int = EXACT) -> Schema:
+        """Labels, edge types and properties; see :meth:`nakshi.Graph.schema`."""
+        return of_properties(self._core, True, exact, None)
+
+    def status(self) -> dict[str, Any]:
+        """The server and its graph.
+
+        Returns:
+            ``version``, ``role`` and ``pid`` of the server, ``uptime_seconds``; ``commit``, the number of
+            the last one, ``nodes``, ``edges``, and ``log_bytes``, the changes that are not in the
+            compressed files yet; ``read_only``; ``running_calls`` of at most ``most_calls``, this one among
+            them, and ``connections``.
+        """
+        return self._core.status()
+
+    def close(self) -> None:
+        """End the connection; every later call raises :class:`nakshi.StoreError`."""
+        self._core.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<nakshi.RemoteGraph {self._address}>"
+
+
+def connect(
+    address: str,
+    *,
+    token: str | None = None,
+    ca: str | os.PathLike[str] | None = None,
+    timeout: float | None = None,
+) -> RemoteGraph:
+    """Connect to a graph with properties that ``nakshi serve`` serves.
+
+    >>> graph = nakshi.connect("nakshi://127.0.0.1:7480")  # doctest: +SKIP
+    >>> graph.get_node_property("ann", "city")             # doctest: +SKIP
+
+    Queries are repeated if the server is away for a moment. Changes are not: a commit that ends with
+    :class:`nakshi.UnavailableError` or :class:`nakshi.DeadlineError` may have been made or not.
+
+    Args:
+        address: ``nakshi://HOST:PORT``, or without ``nakshi://`` or the port, which is 7480 then.
+        token: what the server knows this client by, if it has tokens.
+        ca: file with the certificates (PEM) of the authority by which the server's certificate is
+            trusted. The connection is encrypted with it, and only then.
+        timeout: seconds that a call may take; 60 by default.
+
+    Raises:
+        UnavailableError: no server answers.
+        DeniedError: the server wants a token, or another one.
+        ParameterError: the address is none.
+    """
+    if timeout is not None and not 0 < timeout < 1e9:
+        raise ParameterError(f"timeout={timeout!r} cannot work; give a number of seconds above 0")
+    try:
+        from ._core import Remote
+    except ImportError:
+        raise UnsupportedError(
+            "this build of nakshi has neither server nor client; run `make build`"
+        ) from None
+    path = None if ca is None else os.fspath(ca)
+    return RemoteGraph(Remote(address, token=token, ca=path, timeout=timeout), address)
