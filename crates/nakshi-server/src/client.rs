@@ -2,7 +2,10 @@
 
 use std::future::Future;
 use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use nakshi_property::Change;
@@ -33,6 +36,8 @@ const PORT: u16 = 7480;
 const CONNECT: Duration = Duration::from_secs(5);
 /// Interval at which a waiting call asks whether it should stop.
 const HEARTBEAT: Duration = Duration::from_millis(50);
+/// Time for which a thread that waits alone stays awake.
+const AWAKE: Duration = Duration::from_micros(100);
 /// Waits before the tries of a query after the first, when the server is not there.
 const AGAIN: [Duration; 3] =
     [Duration::from_millis(50), Duration::from_millis(200), Duration::from_millis(800)];
@@ -88,6 +93,33 @@ struct Connection {
     process: u32,
     /// Numbers for new edges that nobody has taken yet.
     numbers: Mutex<Vec<u64>>,
+    /// Threads that wait for answers.
+    waiting: AtomicUsize,
+}
+
+/// A thread that waits for an answer.
+struct Waiting<'c>(&'c AtomicUsize);
+
+impl<'c> Waiting<'c> {
+    fn begin(count: &'c AtomicUsize) -> Self {
+        count.fetch_add(1, Relaxed);
+        Waiting(count)
+    }
+
+    fn is_alone(&self) -> bool {
+        self.0.load(Relaxed) == 1
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Polls a future once.
+async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Poll<F::Output> {
+    std::future::poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
 }
 
 /// A client of a server, which any number of threads may use. It has the queries of [`Queries`].
@@ -160,7 +192,13 @@ impl Connection {
         };
         let stub =
             GraphClient::with_interceptor(channel, token).max_decoding_message_size(usize::MAX);
-        Ok(Connection { runtime, stub, process: std::process::id(), numbers: Mutex::default() })
+        Ok(Connection {
+            runtime,
+            stub,
+            process: std::process::id(),
+            numbers: Mutex::default(),
+            waiting: AtomicUsize::new(0),
+        })
     }
 }
 
@@ -200,8 +238,17 @@ impl Client {
         call: impl Future<Output = Result<T, Status>>,
     ) -> Result<T> {
         let (began, timeout) = (Instant::now(), self.options.timeout);
+        let waiting = Waiting::begin(&connection.waiting);
         connection.runtime.block_on(async {
             tokio::pin!(call);
+            // An answer that comes soon finds this thread awake: waking it up takes longer than most
+            // queries do. With several threads, another one may need the processor.
+            while waiting.is_alone() && began.elapsed() < AWAKE {
+                if let Poll::Ready(done) = poll_once(call.as_mut()).await {
+                    return done.map_err(|status| self.told(status));
+                }
+                tokio::task::yield_now().await;
+            }
             loop {
                 let beat = HEARTBEAT.min(timeout.saturating_sub(began.elapsed()));
                 match tokio::time::timeout(beat, &mut call).await {
@@ -395,7 +442,7 @@ impl RemoteTransaction {
         if self.connection.process != std::process::id() {
             return Err(Error::parameter("the transaction is of the process that began it"));
         }
-        let call = async {
+        let call = async move {
             let gone = || Status::unavailable("the connection was lost");
             let sent = running.steps.send(Step { step: Some(kind) }).await;
             // The reply says why nobody takes the step.
@@ -412,9 +459,9 @@ impl RemoteTransaction {
                     _ => return Err(Status::internal("an answer ended in its middle")),
                 }
             }
-            Ok(reply)
+            Ok((running, reply))
         };
-        let reply = self.client.wait(&self.connection, call)?;
+        let (running, reply) = self.client.wait(&self.connection, call)?;
         if !last {
             *held = Some(running);
         }

@@ -11,7 +11,10 @@ use nakshi_io::CancelToken;
 use nakshi_property::PropertyStore;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::runtime::Runtime;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::server::{Connected, TcpConnectInfo};
 use tonic::transport::{Identity, ServerTlsConfig};
@@ -118,29 +121,10 @@ impl Server {
     /// # Errors
     /// [`ErrorKind::Storage`] if the system starts no threads; errors of the last commits.
     pub fn run(self, cancel: &CancelToken) -> Result<()> {
-        let started = tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .thread_name("nakshi-server")
-            .max_blocking_threads(self.options.limits.calls.max(1))
-            .build();
-        let runtime = started.map_err(|error| {
-            let what =
-                format!("the system starts no threads: {error}; raise its limit on processes");
-            Error::new(ErrorKind::Storage, what)
-        })?;
-        let store = Arc::clone(&self.store);
-        let answered = runtime.block_on(self.answer(cancel));
-        runtime.shutdown_timeout(Duration::from_secs(1));
-        // Commits whose clients have gone.
-        store.flush()?;
-        answered
-    }
-
-    async fn answer(self, cancel: &CancelToken) -> Result<()> {
-        let Server { listener, store, options, mut transport, .. } = self;
+        let Server { listener, store, options, transport, .. } = self;
         let limits = options.limits;
         let served = Arc::new(Served {
-            store,
+            store: Arc::clone(&store),
             read_only: options.read_only,
             limits,
             tokens: options.tokens,
@@ -150,57 +134,100 @@ impl Server {
             connections: 0.into(),
             began: Instant::now(),
         });
-        let graph = GraphServer::new(Service(Arc::clone(&served)))
-            .max_decoding_message_size(limits.request_bytes)
-            .max_encoding_message_size(usize::MAX);
-        let admitting = Arc::clone(&served);
-        let graph = InterceptedService::new(graph, move |request| admitting.admit(request));
-        let (health, health_service) = tonic_health::server::health_reporter();
-        health.set_serving::<GraphServer<Service>>().await;
-        let reflection = tonic_reflection::server::Builder::configure()
-            .register_encoded_file_descriptor_set(DESCRIPTORS)
-            .build_v1()
-            .map_err(|_| Error::new(ErrorKind::Internal, "internal error: bad descriptors"))?;
-        let known = Arc::clone(&served);
-        let reflection = InterceptedService::new(reflection, move |request| {
-            known.role(&request)?;
-            Ok(request)
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let (ending, ended) = watch::channel(());
+        let answered = std::thread::scope(|scope| {
+            let (mut threads, mut lines) = (Vec::new(), Vec::new());
+            for _ in 0..cores {
+                let (line, connections) = mpsc::channel(1);
+                let (served, transport) = (Arc::clone(&served), transport.clone());
+                let ended = ended.clone();
+                let work = move || {
+                    let runtime = runtime(limits.calls)?;
+                    let answered = runtime.block_on(answer(served, transport, connections, ended));
+                    runtime.shutdown_timeout(FLUSH);
+                    answered
+                };
+                let thread = std::thread::Builder::new().name("nakshi-server".into());
+                threads.push(thread.spawn_scoped(scope, work).map_err(no_thread)?);
+                lines.push(line);
+            }
+            let accepted = runtime(1)?.block_on(async {
+                let upkeep = tokio::spawn(keep_up(Arc::clone(&served)));
+                let accepted = accept(listener, &served, &lines, cancel).await;
+                upkeep.abort();
+                accepted
+            });
+            drop((lines, ending));
+            let panicked =
+                |_| Error::new(ErrorKind::Internal, "internal error: the server panicked");
+            threads.into_iter().fold(accepted, |before, thread| {
+                before.and(thread.join().map_err(panicked).and_then(|answered| answered))
+            })
         });
-        let listener = TcpListener::from_std(listener)
-            .map_err(|error| Error::new(ErrorKind::Storage, format!("cannot listen: {error}")))?;
-        let (ending, ended) = tokio::sync::oneshot::channel::<()>();
-        let server = transport
+        // Commits whose clients have gone.
+        store.flush()?;
+        answered
+    }
+}
+
+fn no_thread(error: std::io::Error) -> Error {
+    let what = format!("the system starts no threads: {error}; raise its limit on processes");
+    Error::new(ErrorKind::Storage, what)
+}
+
+/// A runtime of one thread, with others for what takes long.
+fn runtime(calls: usize) -> Result<Runtime> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().thread_name("nakshi-call").max_blocking_threads(calls.max(1));
+    builder.build().map_err(no_thread)
+}
+
+/// Answers the calls of some connections on this thread, until the sender of `ended` is dropped.
+async fn answer(
+    served: Arc<Served>,
+    mut transport: tonic::transport::Server,
+    connections: mpsc::Receiver<Accepted>,
+    mut ended: watch::Receiver<()>,
+) -> Result<()> {
+    let graph = GraphServer::new(Service(Arc::clone(&served)))
+        .max_decoding_message_size(served.limits.request_bytes)
+        .max_encoding_message_size(usize::MAX);
+    let admitting = Arc::clone(&served);
+    let graph = InterceptedService::new(graph, move |request| admitting.admit(request));
+    let (health, health_service) = tonic_health::server::health_reporter();
+    health.set_serving::<GraphServer<Service>>().await;
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(DESCRIPTORS)
+        .build_v1()
+        .map_err(|_| Error::new(ErrorKind::Internal, "internal error: bad descriptors"))?;
+    let known = Arc::clone(&served);
+    let reflection = InterceptedService::new(reflection, move |request| {
+        known.role(&request)?;
+        Ok(request)
+    });
+    let connections = ReceiverStream::new(connections).map(Connection::open);
+    let mut until = ended.clone();
+    let mut server = tokio::spawn(
+        transport
             .add_service(graph)
             .add_service(health_service)
             .add_service(reflection)
-            .serve_with_incoming_shutdown(accept(listener, Arc::clone(&served)), async move {
-                // Dropping the other end ends the server, too.
-                let _ = ended.await;
-            });
-        let server = tokio::spawn(server);
-        let upkeep = tokio::spawn(keep_up(Arc::clone(&served)));
-        while !cancel.is_cancelled() && !server.is_finished() {
-            tokio::time::sleep(HEARTBEAT).await;
-        }
-        drop(ending);
-        let ended = tokio::time::timeout(GRACE, async {
-            let mut server = server;
-            while served.running_calls() > 0 && !server.is_finished() {
-                tokio::time::sleep(HEARTBEAT).await;
-            }
-            // A client that does not read now does not close its connection either.
-            tokio::time::timeout(FLUSH, &mut server).await
-        });
-        let ended = ended.await.and_then(|ended| ended);
-        upkeep.abort();
-        match ended {
-            Ok(Ok(answered)) => answered.map_err(failed),
-            Ok(Err(_)) => {
-                Err(Error::new(ErrorKind::Internal, "internal error: the server panicked"))
-            }
-            // Calls that go on are cut off.
-            Err(_) => Ok(()),
-        }
+            .serve_with_incoming_shutdown(connections, async move {
+                // An error tells that the sender was dropped.
+                let _ = until.changed().await;
+            }),
+    );
+    let _ = ended.changed().await;
+    let began = Instant::now();
+    while served.running_calls() > 0 && !server.is_finished() && began.elapsed() < GRACE {
+        tokio::time::sleep(HEARTBEAT).await;
+    }
+    // A client that does not read now does not close its connection either; calls that go on are cut off.
+    match tokio::time::timeout(FLUSH, &mut server).await {
+        Ok(Ok(answered)) => answered.map_err(failed),
+        Ok(Err(_)) => Err(Error::new(ErrorKind::Internal, "internal error: the server panicked")),
+        Err(_) => Ok(()),
     }
 }
 
@@ -222,48 +249,74 @@ async fn keep_up(served: Arc<Served>) {
     }
 }
 
-/// Accepts connections, as many at a time as the limits say.
-fn accept(
-    listener: TcpListener,
-    served: Arc<Served>,
-) -> impl tokio_stream::Stream<Item = std::io::Result<Connection>> {
-    let (send, connections) = tokio::sync::mpsc::channel(1);
-    tokio::spawn(async move {
-        let places = Arc::new(Semaphore::new(served.limits.connections.max(1)));
-        loop {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-            let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
-                () = send.closed() => return,
-            };
-            let Ok((stream, _)) = accepted else {
-                // No more files or memory: wait for others to end.
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                continue;
-            };
-            if stream.set_nodelay(true).is_err() {
-                continue;
+/// Accepts connections, as many at a time as the limits say, and deals them to the threads in turn.
+async fn accept(
+    listener: std::net::TcpListener,
+    served: &Arc<Served>,
+    lines: &[mpsc::Sender<Accepted>],
+    cancel: &CancelToken,
+) -> Result<()> {
+    let cannot = |error| Error::new(ErrorKind::Storage, format!("cannot listen: {error}"));
+    let listener = TcpListener::from_std(listener).map_err(cannot)?;
+    let places = Arc::new(Semaphore::new(served.limits.connections.max(1)));
+    for line in lines.iter().cycle() {
+        let accepted = loop {
+            if cancel.is_cancelled() {
+                return Ok(());
             }
-            served.connections.fetch_add(1, Relaxed);
-            let connection = Connection { stream, served: Arc::clone(&served), _place: place };
-            if send.send(Ok(connection)).await.is_err() {
-                return;
+            let next = async {
+                let place = Arc::clone(&places).acquire_owned().await;
+                (place, listener.accept().await)
+            };
+            if let Ok((Ok(place), accepted)) = tokio::time::timeout(HEARTBEAT, next).await {
+                break accepted.and_then(|(stream, _)| Ok((place, stream.into_std()?)));
             }
+        };
+        let Ok((place, stream)) = accepted else {
+            // No more files or memory: wait for others to end.
+            tokio::time::sleep(HEARTBEAT).await;
+            continue;
+        };
+        if stream.set_nodelay(true).is_err() {
+            continue;
         }
-    });
-    tokio_stream::wrappers::ReceiverStream::new(connections)
+        served.connections.fetch_add(1, Relaxed);
+        let held = Held { served: Arc::clone(served), _place: place };
+        if line.send(Accepted { stream, held }).await.is_err() {
+            return Ok(());
+        }
+    }
+    Ok(())
 }
 
-/// A connection, which counts until it is closed.
-struct Connection {
-    stream: TcpStream,
+/// What a connection holds until it is closed.
+struct Held {
     served: Arc<Served>,
     _place: OwnedSemaphorePermit,
 }
 
-impl Drop for Connection {
+impl Drop for Held {
     fn drop(&mut self) {
         self.served.connections.fetch_sub(1, Relaxed);
+    }
+}
+
+/// A connection on its way to a thread.
+struct Accepted {
+    stream: std::net::TcpStream,
+    held: Held,
+}
+
+/// A connection of a thread.
+struct Connection {
+    stream: TcpStream,
+    _held: Held,
+}
+
+impl Connection {
+    fn open(accepted: Accepted) -> std::io::Result<Self> {
+        let Accepted { stream, held } = accepted;
+        Ok(Connection { stream: TcpStream::from_std(stream)?, _held: held })
     }
 }
 

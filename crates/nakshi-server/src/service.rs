@@ -1,9 +1,10 @@
 //! The interface `nakshi.v1.Graph` on a store.
 
+use std::cell::Cell;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nakshi_io::CancelToken;
 use nakshi_property::{PropertyGraph, PropertyStore};
@@ -28,6 +29,8 @@ use crate::wire;
 
 /// Most numbers of edges that a request gets.
 const NUMBERS: u32 = 100_000;
+/// Time for which a thread stays awake after a short query.
+const AWAKE: Duration = Duration::from_micros(60);
 /// Replies of a transaction that wait for its client.
 const REPLIES: usize = 16;
 
@@ -117,6 +120,28 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
     })
 }
 
+thread_local! {
+    /// Until when this thread stays awake.
+    static AWAKE_UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// Keeps this thread awake for a moment, so that it finds the next call of the same client at once:
+/// waking it up takes longer than a short query does.
+fn stay_awake(served: Arc<Served>) {
+    // With several calls, it is awake anyway, or a client needs the processor.
+    if served.running_calls() > 1 || AWAKE_UNTIL.replace(Some(Instant::now() + AWAKE)).is_some() {
+        return;
+    }
+    tokio::spawn(async move {
+        while served.running_calls() <= 1
+            && AWAKE_UNTIL.get().is_some_and(|until| Instant::now() < until)
+        {
+            tokio::task::yield_now().await;
+        }
+        AWAKE_UNTIL.set(None);
+    });
+}
+
 /// A stream of replies.
 pub(crate) type Replies<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
@@ -144,7 +169,11 @@ impl Graph for Service {
         let request = request.into_inner();
         let served = Arc::clone(&self.0);
         let parts = match &request.query {
-            Some(query) if answer::is_short(query) => parts::cut(served.answer(request)?),
+            Some(query) if answer::is_short(query) => {
+                let parts = parts::cut(served.answer(request)?);
+                stay_awake(served);
+                parts
+            }
             _ => {
                 let place = Arc::clone(&admitted.place);
                 let work = move || {
