@@ -26,8 +26,11 @@ class Server:
         if not line:
             raise RuntimeError(self.process.stderr.read())
         assert line[0] == "ready", line
+        urls = {url.partition(":")[0]: url for url in line[1:]}
         #: As ``nakshi://HOST:PORT``.
-        self.address = line[1]
+        self.address = urls["nakshi"]
+        #: As ``http://HOST:PORT``; only with ``--http``.
+        self.http = urls.get("http", "")
 
     @property
     def listen(self) -> str:

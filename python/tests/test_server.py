@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -415,6 +416,29 @@ def test_the_command_line_describes_a_server(
     nakshi.build(plain, edges=([0, 1], [1, 2]), progress=False)
     refused = cli("serve", plain, "--listen", "127.0.0.1:0")
     assert refused.code == 1 and "propert" in refused.err
+
+
+def test_metrics_count_what_was_asked(store: Path) -> None:
+    options = ("--http", "127.0.0.1:0", "--max-calls", 1)
+    with serving(store, *options) as server, nakshi.connect(server.address) as remote:
+        for id in (1, 2, 99):
+            outcome(partial(remote.get_node_property, id))
+        remote.append_node(1000)
+        with remote.transaction(), pytest.raises(nakshi.OverloadedError):
+            remote.count()
+        with urllib.request.urlopen(f"{server.http}/metrics") as page:
+            assert page.headers["Content-Type"].startswith("application/openmetrics-text")
+            lines = dict(line.rsplit(" ", 1) for line in page.read().decode().splitlines()[:-1])
+    calls = "nakshi_calls_total{call="
+    assert lines[calls + '"node_properties",outcome="ok"}'] == "2"
+    assert lines[calls + '"node_properties",outcome="unknown_node"}'] == "1"
+    assert lines[calls + '"commit",outcome="ok"}'] == "1"
+    assert lines[calls + '"refused",outcome="overloaded"}'] == "1"
+    assert lines['nakshi_call_duration_seconds_count{call="node_properties"}'] == "3"
+    assert (lines["nakshi_commit"], lines["nakshi_nodes"]) == ("1", "61")
+    assert int(lines["nakshi_log_bytes"]) > 0 and lines["nakshi_connections"] == "1"
+    with pytest.raises(RuntimeError, match="a proxy"):
+        Server(store, "--http", "0.0.0.0:0")
 
 
 def test_a_closed_connection_says_so(store: Path) -> None:

@@ -1,6 +1,6 @@
 //! `serve_graph` runs a server of a graph with properties.
 
-use std::net::ToSocketAddrs;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::call::long;
 use crate::errors::{Failure, ParameterError};
 
 /// Serves a store at `listen` (host and port) until Ctrl-C. `certificate` has the files of a certificate and
-/// its key, `tokens` is the file of the clients' tokens. `ready` is called with the address, whose
-/// port the system chooses if it is 0, when the server answers.
+/// its key, `tokens` is the file of the clients' tokens, and `http` is where metrics are read. `ready` is
+/// called with the addresses, whose ports the system chooses if they are 0, when the server answers.
 #[pyfunction]
-#[pyo3(signature = (path, listen, ready, *, read_only = false, certificate = None, tokens = None,
+#[pyo3(signature = (path, listen, ready, *, http = None, read_only = false, certificate = None, tokens = None,
     memory = None, calls = None, rows = None, request_bytes = None, time = None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub fn serve_graph(
@@ -23,6 +23,7 @@ pub fn serve_graph(
     path: PathBuf,
     listen: &str,
     ready: Py<PyAny>,
+    http: Option<&str>,
     read_only: bool,
     certificate: Option<(PathBuf, PathBuf)>,
     tokens: Option<PathBuf>,
@@ -32,10 +33,6 @@ pub fn serve_graph(
     request_bytes: Option<usize>,
     time: Option<f64>,
 ) -> PyResult<()> {
-    let wrong = |what: String| {
-        ParameterError::new_err(format!("cannot listen at {listen}: {what}; write HOST:PORT"))
-    };
-    let listen_at = listen.to_socket_addrs().map_err(|error| wrong(error.to_string()))?.next();
     let usual = Limits::default();
     let limits = Limits {
         calls: calls.unwrap_or(usual.calls),
@@ -46,7 +43,8 @@ pub fn serve_graph(
     };
     let certificate = certificate.map(|(chain, key)| Certificate::read(&chain, &key));
     let options = ServeOptions {
-        listen: listen_at.ok_or_else(|| wrong("the host has no address".into()))?,
+        listen: socket(listen)?,
+        http: http.map(socket).transpose()?,
         read_only,
         certificate: certificate.transpose().map_err(Failure::from)?,
         tokens: tokens.as_deref().map(Tokens::read).transpose().map_err(Failure::from)?,
@@ -56,9 +54,19 @@ pub fn serve_graph(
         let store = PropertyStore::open(&path, &call.opening(memory))?.shared();
         let server = Server::bind(store, options, &call.cancel)?;
         let address = server.address().to_string();
+        let pages = server.http_address().map(|pages| pages.to_string());
         // The system queues connections from now on.
-        let told = Python::attach(|py| ready.call1(py, (address,)).map(drop));
+        let told = Python::attach(|py| ready.call1(py, (address, pages)).map(drop));
         told.map_err(|error| Failure::Other(error.to_string()))?;
         Ok(server.run(&call.cancel)?)
     })
+}
+
+/// The address of a host and a port.
+fn socket(text: &str) -> PyResult<SocketAddr> {
+    let wrong = |what: String| {
+        ParameterError::new_err(format!("cannot listen at {text}: {what}; write HOST:PORT"))
+    };
+    let found = text.to_socket_addrs().map_err(|error| wrong(error.to_string()))?.next();
+    found.ok_or_else(|| wrong("the host has no address".into()))
 }

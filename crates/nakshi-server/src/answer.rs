@@ -25,6 +25,30 @@ pub(crate) fn is_short(query: &Query) -> bool {
     }
 }
 
+/// What a query is called in metrics.
+pub(crate) fn name(query: &Query) -> &'static str {
+    match query {
+        Query::NodeProperties(_) => "node_properties",
+        Query::NodePart(_) => "node_part",
+        Query::Nodes(_) => "nodes",
+        Query::CountNodes(_) => "count_nodes",
+        Query::Neighbors(_) => "neighbors",
+        Query::Records(_) => "records",
+        Query::RecordRange(_) => "record_range",
+        Query::RecordEdges(_) => "record_edges",
+        Query::Incoming(_) => "incoming",
+        Query::Edge(_) => "edge",
+        Query::Edges(_) => "edges",
+        Query::CountEdges(_) => "count_edges",
+        Query::Object(_) => "object",
+        Query::AssocCount(_) => "assoc_count",
+        Query::AssocRange(_) => "assoc_range",
+        Query::AssocGet(_) => "assoc_get",
+        Query::AssocTimeRange(_) => "assoc_time_range",
+        Query::Schema(_) => "schema",
+    }
+}
+
 /// Answers a query on a graph.
 pub(crate) fn answer(
     graph: &PropertyGraph,

@@ -8,7 +8,7 @@
 //!
 //! The modules inside: `wire` translates ids, values and changes into messages and back, `answer` runs a
 //! query, `parts` cuts long answers, `session` runs a transaction step by step, and `service` joins
-//! them to the interface.
+//! them to the interface. `metrics` counts calls, and `http` shows what it has counted.
 
 #![deny(missing_docs)]
 
@@ -16,7 +16,9 @@ mod access;
 mod answer;
 mod client;
 mod error;
+mod http;
 mod limits;
+mod metrics;
 mod parts;
 mod queries;
 mod serve;

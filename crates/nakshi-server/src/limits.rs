@@ -97,6 +97,11 @@ impl KeptStates {
         Ok(graph.clone())
     }
 
+    /// Number of states.
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// Forgets the states that nobody has read for [`KEPT`].
     pub(crate) fn sweep(&self, now: Instant) {
         let mut states = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -21,7 +21,9 @@ use tonic::transport::{Identity, ServerTlsConfig};
 
 use crate::access::{Certificate, Tokens, check_address};
 use crate::error::{Error, ErrorKind, Result};
+use crate::http;
 use crate::limits::{KeptStates, Limits};
+use crate::metrics::Metrics;
 use crate::service::{Served, Service};
 use crate::v1::graph_server::GraphServer;
 
@@ -41,6 +43,8 @@ const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/graph.bin")
 pub struct ServeOptions {
     /// Address to listen at; with port 0 the system chooses one.
     pub listen: SocketAddr,
+    /// Address of this machine for metrics in Prometheus' format, at `/metrics`; none without it.
+    pub http: Option<SocketAddr>,
     /// True to refuse all changes. The server then reads the commits of the process that writes.
     pub read_only: bool,
     /// Certificate for TLS; without one, the connections are plain.
@@ -55,6 +59,7 @@ impl Default for ServeOptions {
     fn default() -> Self {
         ServeOptions {
             listen: SocketAddr::from(([127, 0, 0, 1], 7480)),
+            http: None,
             read_only: false,
             certificate: None,
             tokens: None,
@@ -68,6 +73,8 @@ impl Default for ServeOptions {
 pub struct Server {
     listener: std::net::TcpListener,
     address: SocketAddr,
+    /// The listener for HTTP.
+    pages: Option<std::net::TcpListener>,
     store: Arc<PropertyStore>,
     options: ServeOptions,
     transport: tonic::transport::Server,
@@ -84,7 +91,8 @@ impl Server {
     ///
     /// # Errors
     /// [`ErrorKind::Parameter`] for an address that others can reach, without a certificate or tokens, or
-    /// for a certificate that is none; [`ErrorKind::Unavailable`] for an address that is taken; as [`PropertyStore::start_writing`].
+    /// for a certificate that is none; [`ErrorKind::Unavailable`] for an address that is taken; as
+    /// [`PropertyStore::start_writing`].
     pub fn bind(
         store: Arc<PropertyStore>,
         options: ServeOptions,
@@ -92,14 +100,15 @@ impl Server {
     ) -> Result<Self> {
         let (certified, tokens) = (options.certificate.is_some(), options.tokens.is_some());
         check_address(options.listen, certified, tokens)?;
-        let cannot = |error: std::io::Error| {
-            let what =
-                format!("cannot listen at {}: {error}; choose another --listen", options.listen);
-            Error::new(ErrorKind::Unavailable, what)
-        };
-        let listener = std::net::TcpListener::bind(options.listen).map_err(cannot)?;
-        listener.set_nonblocking(true).map_err(cannot)?;
-        let address = listener.local_addr().map_err(cannot)?;
+        if let Some(http) = options.http.filter(|http| !http.ip().is_loopback()) {
+            return Err(Error::parameter(format!(
+                "{http} can be reached from other machines, and HTTP has neither certificate nor tokens; \
+                 use 127.0.0.1, and a proxy for others"
+            )));
+        }
+        let listener = listen(options.listen, "--listen")?;
+        let pages = options.http.map(|http| listen(http, "--http")).transpose()?;
+        let address = listener.local_addr().map_err(no_listener)?;
         let mut transport = tonic::transport::Server::builder().timeout(options.limits.time);
         if let Some(Certificate { chain, key }) = &options.certificate {
             let tls = ServerTlsConfig::new().identity(Identity::from_pem(chain, key));
@@ -108,7 +117,7 @@ impl Server {
         if !options.read_only {
             store.start_writing(cancel)?;
         }
-        Ok(Server { listener, address, store, options, transport })
+        Ok(Server { listener, address, pages, store, options, transport })
     }
 
     /// The address at which it listens.
@@ -116,12 +125,17 @@ impl Server {
         self.address
     }
 
+    /// The address at which it listens for HTTP, if it does.
+    pub fn http_address(&self) -> Option<SocketAddr> {
+        self.pages.as_ref().and_then(|pages| pages.local_addr().ok())
+    }
+
     /// Answers calls until `cancel` is set. Running calls may then go on for ten seconds.
     ///
     /// # Errors
     /// [`ErrorKind::Storage`] if the system starts no threads; errors of the last commits.
     pub fn run(self, cancel: &CancelToken) -> Result<()> {
-        let Server { listener, store, options, transport, .. } = self;
+        let Server { listener, pages, store, options, transport, .. } = self;
         let limits = options.limits;
         let served = Arc::new(Served {
             store: Arc::clone(&store),
@@ -132,6 +146,7 @@ impl Server {
             cancel: cancel.child(),
             calls: Arc::new(Semaphore::new(limits.calls)),
             connections: 0.into(),
+            metrics: Metrics::new(),
             began: Instant::now(),
         });
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -154,6 +169,11 @@ impl Server {
             }
             let accepted = runtime(1)?.block_on(async {
                 let upkeep = tokio::spawn(keep_up(Arc::clone(&served)));
+                if let Some(pages) = pages {
+                    let pages = TcpListener::from_std(pages).map_err(no_listener)?;
+                    let pages = axum::serve(pages, http::pages(Arc::clone(&served)));
+                    tokio::spawn(pages.into_future());
+                }
                 let accepted = accept(listener, &served, &lines, cancel).await;
                 upkeep.abort();
                 accepted
@@ -169,6 +189,21 @@ impl Server {
         store.flush()?;
         answered
     }
+}
+
+/// Listens at the address of an option.
+fn listen(address: SocketAddr, option: &str) -> Result<std::net::TcpListener> {
+    let cannot = |error: std::io::Error| {
+        let what = format!("cannot listen at {address}: {error}; choose another {option}");
+        Error::new(ErrorKind::Unavailable, what)
+    };
+    let listener = std::net::TcpListener::bind(address).map_err(cannot)?;
+    listener.set_nonblocking(true).map_err(cannot)?;
+    Ok(listener)
+}
+
+fn no_listener(error: std::io::Error) -> Error {
+    Error::new(ErrorKind::Storage, format!("cannot listen: {error}"))
 }
 
 fn no_thread(error: std::io::Error) -> Error {
@@ -256,8 +291,7 @@ async fn accept(
     lines: &[mpsc::Sender<Accepted>],
     cancel: &CancelToken,
 ) -> Result<()> {
-    let cannot = |error| Error::new(ErrorKind::Storage, format!("cannot listen: {error}"));
-    let listener = TcpListener::from_std(listener).map_err(cannot)?;
+    let listener = TcpListener::from_std(listener).map_err(no_listener)?;
     let places = Arc::new(Semaphore::new(served.limits.connections.max(1)));
     for line in lines.iter().cycle() {
         let accepted = loop {

@@ -17,6 +17,7 @@ use crate::access::{Role, Tokens, denied};
 use crate::answer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::{KeptStates, Limits};
+use crate::metrics::Metrics;
 use crate::parts;
 use crate::session::{After, Session, fault};
 use crate::v1::graph_server::Graph;
@@ -45,6 +46,7 @@ pub(crate) struct Served {
     pub(crate) cancel: CancelToken,
     pub(crate) calls: Arc<Semaphore>,
     pub(crate) connections: AtomicU64,
+    pub(crate) metrics: Metrics,
     pub(crate) began: Instant,
 }
 
@@ -64,7 +66,12 @@ impl Served {
     }
 
     /// Admits a call before its body is read.
-    pub(crate) fn admit(&self, mut request: Request<()>) -> Result<Request<()>, Status> {
+    pub(crate) fn admit(&self, request: Request<()>) -> Result<Request<()>, Status> {
+        let admitted = self.admission(request);
+        admitted.inspect_err(|error| self.metrics.refuse(error.kind)).map_err(Status::from)
+    }
+
+    fn admission(&self, mut request: Request<()>) -> Result<Request<()>> {
         let role = self.role(&request)?;
         let place = Arc::clone(&self.calls).try_acquire_owned().map_err(|_| {
             Error::new(
@@ -105,10 +112,34 @@ impl Served {
         }
     }
 
-    fn answer(&self, request: QueryRequest) -> Result<Answer> {
-        let graph = self.state(&request)?;
-        let query = wire::needed(request.query, "query that is known")?;
-        answer::answer(&graph, query, &self.limits, &self.cancel)
+    fn answer(&self, request: QueryRequest) -> Result<Vec<Answer>> {
+        let began = Instant::now();
+        let call = request.query.as_ref().map_or("unknown", answer::name);
+        let answered = self.state(&request).and_then(|graph| {
+            let query = wire::needed(request.query, "query that is known")?;
+            answer::answer(&graph, query, &self.limits, &self.cancel)
+        });
+        self.metrics.count(call, began, &answered);
+        answered.map(parts::cut)
+    }
+
+    /// All numbers for Prometheus.
+    pub(crate) fn metrics_text(&self) -> String {
+        let (graph, layers) = (self.store.snapshot(), self.store.layers());
+        let io = graph.io();
+        self.metrics.text(|numbers| {
+            numbers.commit.set(graph.commit());
+            numbers.nodes.set(graph.num_nodes());
+            numbers.edges.set(graph.num_edges());
+            numbers.log_bytes.set(self.store.log_bytes());
+            numbers.fragments.set(layers.fragments as u64);
+            numbers.memory_bytes.set(graph.memory());
+            numbers.cache_hits.set(io.hits);
+            numbers.cache_misses.set(io.misses);
+            numbers.running_calls.set(self.running_calls() as u64);
+            numbers.connections.set(self.connections.load(Relaxed));
+            numbers.kept_states.set(self.kept.len() as u64);
+        })
     }
 }
 
@@ -170,7 +201,7 @@ impl Graph for Service {
         let served = Arc::clone(&self.0);
         let parts = match &request.query {
             Some(query) if answer::is_short(query) => {
-                let parts = parts::cut(served.answer(request)?);
+                let parts = served.answer(request)?;
                 stay_awake(served);
                 parts
             }
@@ -179,7 +210,7 @@ impl Graph for Service {
                 let work = move || {
                     // A query whose client has gone still counts as a call.
                     let _place = place;
-                    served.answer(request).map(parts::cut)
+                    served.answer(request)
                 };
                 aside(work).await??
             }
@@ -198,12 +229,14 @@ impl Graph for Service {
         let admitted = Self::admitted(&mut request)?;
         self.0.may_write(admitted.role)?;
         let changes = wire::of_changes(request.into_inner().changes)?;
-        let store = Arc::clone(&self.0.store);
+        let served = Arc::clone(&self.0);
         let work = move || {
-            let _place = admitted.place;
-            store.commit(&changes)
+            let (_place, began) = (admitted.place, Instant::now());
+            let changed = served.store.commit(&changes).map_err(Error::from);
+            served.metrics.count("commit", began, &changed);
+            changed
         };
-        let changed = aside(work).await?.map_err(Error::from)?;
+        let changed = aside(work).await??;
         Ok(Response::new(CommitReply { changed }))
     }
 
@@ -217,7 +250,10 @@ impl Graph for Service {
         let (served, steps) = (Arc::clone(&self.0), request.into_inner());
         tokio::spawn(async move {
             let _place = admitted.place;
-            if let Err(error) = transaction(served, steps, &replies).await {
+            let (began, metrics) = (Instant::now(), Arc::clone(&served));
+            let ended = transaction(served, steps, &replies).await;
+            metrics.metrics.count("transaction", began, &ended);
+            if let Err(error) = ended {
                 // The client has gone if nobody takes it.
                 let _ = replies.send(Ok(fault(&error))).await;
             }

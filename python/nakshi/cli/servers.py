@@ -26,6 +26,11 @@ TOKEN = "NAKSHI_TOKEN"
     help="Where clients connect; with port 0 the system chooses one.",
 )
 @click.option(
+    "--http",
+    metavar="HOST:PORT",
+    help="Show metrics for Prometheus there, at /metrics; only for this machine.",
+)
+@click.option(
     "--read-only", is_flag=True, help="Refuse changes, and read those of the process that writes."
 )
 @click.option(
@@ -56,6 +61,7 @@ TOKEN = "NAKSHI_TOKEN"
 def serve(
     store: str,
     listen: str,
+    http: str | None,
     read_only: bool,
     certificate: str | None,
     key: str | None,
@@ -82,12 +88,13 @@ def serve(
     except ImportError:
         raise UnsupportedError("this build of nakshi has no server; run `make build`") from None
 
-    def ready(address: str) -> None:
-        where = f"nakshi://{address}"
+    def ready(address: str, pages: str | None) -> None:
+        found = {"nakshi": address, "http": pages}
+        urls = {name: f"{name}://{where}" for name, where in found.items() if where is not None}
         if as_json:
-            print_json({"ready": where, "pid": os.getpid()})
+            print_json({"ready": urls, "pid": os.getpid()})
         else:
-            click.echo(f"ready {where}")
+            click.echo(f"ready {' '.join(urls.values())}")
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -95,6 +102,7 @@ def serve(
             store,
             listen,
             ready,
+            http=http,
             read_only=read_only,
             certificate=None if certificate is None or key is None else (certificate, key),
             tokens=tokens,
