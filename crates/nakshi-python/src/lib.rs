@@ -74,6 +74,10 @@ mod _core {
         measure_sustained, measure_transactions,
     };
 
+    #[cfg(feature = "server")]
+    #[pymodule_export]
+    use crate::workloads::measure_served;
+
     /// Version of the package.
     #[allow(non_upper_case_globals)] // Python's name for it.
     #[pymodule_export]

@@ -3,7 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+#[cfg(feature = "server")]
+use nakshi::server::{Client, ConnectOptions};
 use nakshi::store::Error;
+#[cfg(feature = "server")]
+use nakshi_workloads::served;
 use nakshi_workloads::{changes, compaction, friends, queries, sustained, transactions};
 use pyo3::prelude::*;
 
@@ -24,6 +28,31 @@ pub fn measure_queries(
     let config: queries::Config = parsed(config)?;
     let graph = properties.graph()?;
     long_json(py, progress, |call| Ok(queries::run(&graph, &config, &call.cancel)?))
+}
+
+/// Measures the reading queries of TAO or of Graph Search on a server at `address`, which has the same
+/// graph.
+#[cfg(feature = "server")]
+#[pyfunction]
+#[pyo3(signature = (properties, address, config, *, token = None, progress = None))]
+pub fn measure_served(
+    py: Python<'_>,
+    properties: &PyProperties,
+    address: &str,
+    config: &str,
+    token: Option<String>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let config: queries::Config = parsed(config)?;
+    let graph = properties.graph()?;
+    long_json(py, progress, |call| {
+        let connect = |_| {
+            let options = ConnectOptions { token: token.clone(), ..ConnectOptions::default() };
+            Client::connect(address, options)
+        };
+        let clients = (0..config.threads.max(1)).map(connect).collect::<Result<Vec<_>, _>>()?;
+        Ok(served::run(&graph, &clients, &config, &call.cancel)?)
+    })
 }
 
 /// Measures LinkBench's mix, which changes the store; `config` is that of `measure_queries`.

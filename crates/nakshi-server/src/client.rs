@@ -22,11 +22,13 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::parts;
 use crate::queries::Queries;
 use crate::v1::graph_client::GraphClient;
+use crate::v1::pipeline_reply::Reply as OneReply;
+use crate::v1::query_request::Query;
 use crate::v1::step::Step as Kind;
 use crate::v1::step_reply::Reply;
 use crate::v1::{
-    Answer, Begin, Changes, Commit, CommitRequest, NewEdgeNumbersRequest, QueryRequest,
-    StatusReply, StatusRequest, Step, StepReply,
+    Answer, Begin, Changes, Commit, CommitRequest, NewEdgeNumbersRequest, PipelineReply,
+    QueryRequest, StatusReply, StatusRequest, Step, StepReply,
 };
 use crate::wire;
 
@@ -324,6 +326,38 @@ impl Client {
         self.wait(&connection, call)
     }
 
+    /// Asks many queries without waiting for the answers in between, and returns these in order. Each query
+    /// reads the state that is the newest by then.
+    ///
+    /// # Errors
+    /// As [`Client::status`]; those of single queries stand in their places.
+    pub fn ask_each(&self, queries: Vec<Query>) -> Result<Vec<Result<Answer>>> {
+        self.repeated(|connection| {
+            let (mut stub, wanted) = (connection.stub.clone(), queries.len());
+            let one = |query| QueryRequest { commit: None, keep: false, query: Some(query) };
+            let request = self.request(tokio_stream::iter(queries.clone().into_iter().map(one)));
+            self.wait(connection, async move {
+                let mut replies = stub.pipeline(request).await?.into_inner();
+                let mut answers = Vec::with_capacity(wanted);
+                while answers.len() < wanted {
+                    answers.push(match next_of_many(&mut replies).await? {
+                        OneReply::Fault(fault) => Err(Error::from(fault)),
+                        OneReply::Answer(mut answer) => {
+                            while answer.more {
+                                match next_of_many(&mut replies).await? {
+                                    OneReply::Answer(part) => parts::join(&mut answer, part),
+                                    OneReply::Fault(_) => return Err(cut_off()),
+                                }
+                            }
+                            Ok(answer)
+                        }
+                    });
+                }
+                Ok(answers)
+            })
+        })
+    }
+
     /// Makes changes as one commit, which is durable when the call returns. Returns how many of them
     /// changed something.
     ///
@@ -456,7 +490,7 @@ impl RemoteTransaction {
             {
                 match next(&mut running.replies).await? {
                     Reply::Answer(part) => parts::join(answer, part),
-                    _ => return Err(Status::internal("an answer ended in its middle")),
+                    _ => return Err(cut_off()),
                 }
             }
             Ok((running, reply))
@@ -466,10 +500,7 @@ impl RemoteTransaction {
             *held = Some(running);
         }
         match reply {
-            Reply::Fault(fault) => {
-                let kind = ErrorKind::of_name(&fault.kind).unwrap_or(ErrorKind::Internal);
-                Err(Error::new(kind, fault.message))
-            }
+            Reply::Fault(fault) => Err(fault.into()),
             reply => Ok(reply),
         }
     }
@@ -530,6 +561,16 @@ impl Queries for RemoteTransaction {
             _ => Err(unexpected()),
         }
     }
+}
+
+/// The next reply of a pipeline.
+async fn next_of_many(replies: &mut Streaming<PipelineReply>) -> Result<OneReply, Status> {
+    let reply = replies.message().await?.and_then(|reply| reply.reply);
+    reply.ok_or_else(|| Status::unavailable("the server has ended the call"))
+}
+
+fn cut_off() -> Status {
+    Status::internal("an answer ended in its middle")
 }
 
 /// The next reply of a transaction.

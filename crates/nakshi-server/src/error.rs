@@ -4,6 +4,8 @@ use nakshi_store::Error as StoreError;
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
 
+use crate::v1::Fault;
+
 /// Metadata of an error: its kind.
 pub(crate) const KIND: &str = "nakshi-error";
 
@@ -104,6 +106,19 @@ impl Error {
     /// A request without something that it needs.
     pub(crate) fn missing(what: &str) -> Self {
         Self::parameter(format!("the request has no {what}; see the protobuf file"))
+    }
+}
+
+impl From<&Error> for Fault {
+    fn from(error: &Error) -> Self {
+        Fault { kind: error.kind.name().to_owned(), message: error.message.clone() }
+    }
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        let kind = ErrorKind::of_name(&fault.kind).unwrap_or(ErrorKind::Internal);
+        Self::new(kind, fault.message)
     }
 }
 

@@ -4,6 +4,7 @@
 //!   [`Certificate`] say who may ask
 //! - [`Client`] has the queries of a property graph by the trait [`Queries`], its changes and
 //!   [`RemoteTransaction`]s
+//! - [`Client::ask_each`] asks many [`requests`] without waiting in between
 //! - [`v1`] has the messages, from `proto/nakshi/v1/graph.proto`
 //!
 //! The modules inside: `wire` translates ids, values and changes into messages and back, `answer` runs a
@@ -21,6 +22,7 @@ mod limits;
 mod metrics;
 mod parts;
 mod queries;
+pub mod requests;
 mod serve;
 mod service;
 mod session;

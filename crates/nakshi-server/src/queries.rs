@@ -6,6 +6,7 @@ use nakshi_property::{Condition, EdgeId, IncomingEdge, QueryOrder, Value};
 use nakshi_store::ExternalId;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::requests;
 use crate::v1::query_request::Query;
 use crate::v1::{self, Answer, QueryRequest};
 use crate::wire;
@@ -88,13 +89,8 @@ pub trait Queries {
         ids: &[ExternalId],
         names: Option<&[&str]>,
     ) -> Result<Vec<Properties>> {
-        let names = names.map(|names| v1::Names {
-            names: names.iter().map(|name| (*name).to_owned()).collect(),
-        });
-        let ids: Vec<_> = ids.iter().map(wire::id).collect();
-        let wanted = ids.len();
-        let answer = self.newest(Query::NodeProperties(v1::NodeProperties { ids, names }))?;
-        if answer.properties.len() != wanted {
+        let answer = self.newest(requests::node_properties(ids, names))?;
+        if answer.properties.len() != ids.len() {
             return Err(wrong("properties"));
         }
         answer.properties.into_iter().map(|one| wire::of_properties(one.properties)).collect()
@@ -110,10 +106,7 @@ pub trait Queries {
         name: &str,
         part: Range<u64>,
     ) -> Result<Option<Vec<u8>>> {
-        let length = part.end.saturating_sub(part.start);
-        let (id, name) = (Some(wire::id(id)), name.to_owned());
-        let part = v1::NodePart { id, name, offset: part.start, length };
-        Ok(self.newest(Query::NodePart(part))?.part)
+        Ok(self.newest(requests::node_part(id, name, part))?.part)
     }
 
     /// As `PropertyGraph::find_nodes`.
@@ -125,8 +118,7 @@ pub trait Queries {
         wanted: &[(&str, Condition)],
         order: &QueryOrder<'_>,
     ) -> Result<Vec<ExternalId>> {
-        let nodes = v1::Nodes { r#where: wire::filters(wanted)?, order: Some(ordered(order)) };
-        wire::of_ids(self.newest(Query::Nodes(nodes))?.ids)
+        wire::of_ids(self.newest(requests::nodes(wanted, order)?)?.ids)
     }
 
     /// As `PropertyGraph::count_nodes`.
@@ -158,13 +150,7 @@ pub trait Queries {
         wanted: &[(&str, Condition)],
         order: &QueryOrder<'_>,
     ) -> Result<Vec<ExternalId>> {
-        let query = v1::Neighbors {
-            id: Some(wire::id(id)),
-            edge_type: edge_type.map(str::to_owned),
-            r#where: wire::filters(wanted)?,
-            order: Some(ordered(order)),
-        };
-        wire::of_ids(self.newest(Query::Neighbors(query))?.ids)
+        wire::of_ids(self.newest(requests::neighbors(id, edge_type, wanted, order)?)?.ids)
     }
 
     /// The edge record of a node and a type; of all types of which it has edges without one. The server
@@ -177,8 +163,7 @@ pub trait Queries {
         id: &ExternalId,
         edge_type: Option<&str>,
     ) -> Result<Vec<RemoteRecord>> {
-        let query = v1::Records { id: Some(wire::id(id)), edge_type: edge_type.map(str::to_owned) };
-        let query = Some(Query::Records(query));
+        let query = Some(requests::records(id, edge_type));
         let answer = self.ask(QueryRequest { commit: None, keep: true, query })?;
         let state = answer.commit;
         let one = |record: v1::Record| RemoteRecord {
@@ -200,8 +185,7 @@ pub trait Queries {
         low: Option<i64>,
         high: Option<i64>,
     ) -> Result<Range<u64>> {
-        let (id, edge_type) = (Some(wire::id(&record.source)), record.edge_type.clone());
-        let query = Query::RecordRange(v1::RecordRange { id, edge_type, low, high });
+        let query = requests::record_range(&record.source, &record.edge_type, low, high);
         let found = self.of_record(record, query)?.range.ok_or_else(|| wrong("range"))?;
         Ok(found.begin..found.end)
     }
@@ -226,9 +210,7 @@ pub trait Queries {
         id: &ExternalId,
         edge_type: Option<&str>,
     ) -> Result<Vec<IncomingEdge>> {
-        let query =
-            v1::Incoming { id: Some(wire::id(id)), edge_type: edge_type.map(str::to_owned) };
-        let answer = self.newest(Query::Incoming(query))?;
+        let answer = self.newest(requests::incoming(id, edge_type))?;
         let one = |edge: v1::Edge| {
             Ok(IncomingEdge {
                 source: wire::of_id(edge.source)?,
@@ -258,11 +240,6 @@ pub trait Queries {
         wanted: &[(&str, Condition)],
         order: &QueryOrder<'_>,
     ) -> Result<Vec<FoundEdge>> {
-        let query = v1::Edges {
-            edge_type: edge_type.map(str::to_owned),
-            r#where: wire::filters(wanted)?,
-            order: Some(ordered(order)),
-        };
         let one = |mut found: v1::Edge| {
             Ok(FoundEdge {
                 source: wire::of_id(found.source.take())?,
@@ -270,7 +247,8 @@ pub trait Queries {
                 edge: edge(found)?,
             })
         };
-        self.newest(Query::Edges(query))?.edges.into_iter().map(one).collect()
+        let answer = self.newest(requests::edges(edge_type, wanted, order)?)?;
+        answer.edges.into_iter().map(one).collect()
     }
 
     /// As `PropertyGraph::count_edges`.
@@ -296,12 +274,7 @@ pub trait Queries {
         wanted: &[(&str, Condition)],
         by: &str,
     ) -> Result<Vec<(Value, u64)>> {
-        let query = v1::CountEdges {
-            edge_type: edge_type.map(str::to_owned),
-            r#where: wire::filters(wanted)?,
-            by: Some(by.to_owned()),
-        };
-        counts(self.newest(Query::CountEdges(query))?)
+        counts(self.newest(requests::count_edges(edge_type, wanted, Some(by))?)?)
     }
 
     /// TAO: all properties of an object; `None` if there is no such object.
@@ -335,8 +308,7 @@ pub trait Queries {
         place: u64,
         limit: u64,
     ) -> Result<Vec<Edge>> {
-        let (id, edge_type) = (Some(wire::id(id)), edge_type.to_owned());
-        edges(self.newest(Query::AssocRange(v1::AssocRange { id, edge_type, place, limit }))?)
+        edges(self.newest(requests::assoc_range(id, edge_type, place, limit))?)
     }
 
     /// TAO: associations with some objects whose time is from `low` to `high`.
@@ -351,9 +323,7 @@ pub trait Queries {
         low: Option<i64>,
         high: Option<i64>,
     ) -> Result<Vec<Edge>> {
-        let (id, edge_type) = (Some(wire::id(id)), edge_type.to_owned());
-        let others = others.iter().map(wire::id).collect();
-        edges(self.newest(Query::AssocGet(v1::AssocGet { id, edge_type, others, low, high }))?)
+        edges(self.newest(requests::assoc_get(id, edge_type, others, low, high))?)
     }
 
     /// TAO: at most `limit` associations whose time is from `low` to `high`, the newest first.
@@ -368,9 +338,7 @@ pub trait Queries {
         low: Option<i64>,
         limit: u64,
     ) -> Result<Vec<Edge>> {
-        let (id, edge_type) = (Some(wire::id(id)), edge_type.to_owned());
-        let query = v1::AssocTimeRange { id, edge_type, low, high, limit };
-        edges(self.newest(Query::AssocTimeRange(query))?)
+        edges(self.newest(requests::assoc_time_range(id, edge_type, low, high, limit))?)
     }
 
     /// A [`Catalog`](nakshi_property::Catalog) as JSON. Values of a property are counted if at most
@@ -379,7 +347,7 @@ pub trait Queries {
     /// # Errors
     /// As all methods.
     fn catalog(&self, exact: u64) -> Result<String> {
-        Ok(self.newest(Query::Schema(v1::Schema { exact }))?.schema)
+        Ok(self.newest(requests::schema(exact))?.schema)
     }
 
     /// Asks a query of the newest state.
@@ -399,14 +367,6 @@ pub trait Queries {
 fn wrong(what: &str) -> Error {
     let text = format!("the server answered without {what}; are both of the same version?");
     Error::new(ErrorKind::Internal, text)
-}
-
-fn ordered(order: &QueryOrder<'_>) -> v1::Order {
-    v1::Order {
-        by: order.by.map(str::to_owned),
-        descending: order.descending,
-        limit: order.limit.map(|limit| limit as u64),
-    }
 }
 
 fn edge(edge: v1::Edge) -> Result<Edge> {

@@ -21,10 +21,11 @@ use crate::metrics::Metrics;
 use crate::parts;
 use crate::session::{After, Session, fault};
 use crate::v1::graph_server::Graph;
+use crate::v1::pipeline_reply::Reply as OneReply;
 use crate::v1::step::Step as Kind;
 use crate::v1::{
-    Answer, CommitReply, CommitRequest, NewEdgeNumbersReply, NewEdgeNumbersRequest, QueryRequest,
-    StatusReply, StatusRequest, Step, StepReply,
+    Answer, CommitReply, CommitRequest, Fault, NewEdgeNumbersReply, NewEdgeNumbersRequest,
+    PipelineReply, QueryRequest, StatusReply, StatusRequest, Step, StepReply,
 };
 use crate::wire;
 
@@ -32,6 +33,8 @@ use crate::wire;
 const NUMBERS: u32 = 100_000;
 /// Time for which a thread stays awake after a short query.
 const AWAKE: Duration = Duration::from_micros(60);
+/// Replies of a pipeline that wait for its client.
+const ANSWERS: usize = 256;
 /// Replies of a transaction that wait for its client.
 const REPLIES: usize = 16;
 
@@ -123,6 +126,27 @@ impl Served {
         answered.map(parts::cut)
     }
 
+    /// Answers a short query on this thread, and any other one on a thread of its own.
+    async fn answer_where_it_fits(
+        self: &Arc<Self>,
+        request: QueryRequest,
+        place: &Arc<OwnedSemaphorePermit>,
+    ) -> Result<Vec<Answer>> {
+        let served = Arc::clone(self);
+        if request.query.as_ref().is_some_and(answer::is_short) {
+            let parts = served.answer(request)?;
+            stay_awake(served);
+            return Ok(parts);
+        }
+        let place = Arc::clone(place);
+        aside(move || {
+            // A query whose client has gone still counts as a call.
+            let _place = place;
+            served.answer(request)
+        })
+        .await?
+    }
+
     /// All numbers for Prometheus.
     pub(crate) fn metrics_text(&self) -> String {
         let (graph, layers) = (self.store.snapshot(), self.store.layers());
@@ -132,7 +156,7 @@ impl Served {
             numbers.nodes.set(graph.num_nodes());
             numbers.edges.set(graph.num_edges());
             numbers.log_bytes.set(self.store.log_bytes());
-            numbers.fragments.set(layers.fragments as u64);
+            numbers.fragments.set(layers.fragments);
             numbers.memory_bytes.set(graph.memory());
             numbers.cache_hits.set(io.hits);
             numbers.cache_misses.set(io.misses);
@@ -190,6 +214,7 @@ impl Service {
 #[tonic::async_trait]
 impl Graph for Service {
     type QueryStream = Replies<Answer>;
+    type PipelineStream = Replies<PipelineReply>;
     type TransactStream = Replies<StepReply>;
 
     async fn query(
@@ -197,29 +222,39 @@ impl Graph for Service {
         mut request: Request<QueryRequest>,
     ) -> Result<Response<Self::QueryStream>, Status> {
         let admitted = Self::admitted(&mut request)?;
-        let request = request.into_inner();
         let served = Arc::clone(&self.0);
-        let parts = match &request.query {
-            Some(query) if answer::is_short(query) => {
-                let parts = served.answer(request)?;
-                stay_awake(served);
-                parts
-            }
-            _ => {
-                let place = Arc::clone(&admitted.place);
-                let work = move || {
-                    // A query whose client has gone still counts as a call.
-                    let _place = place;
-                    served.answer(request)
-                };
-                aside(work).await??
-            }
-        };
+        let parts = served.answer_where_it_fits(request.into_inner(), &admitted.place).await?;
         let parts = parts.into_iter().map(move |part| {
             let _until_sent = &admitted;
             Ok(part)
         });
         Ok(Response::new(Box::pin(tokio_stream::iter(parts))))
+    }
+
+    async fn pipeline(
+        &self,
+        mut request: Request<Streaming<QueryRequest>>,
+    ) -> Result<Response<Self::PipelineStream>, Status> {
+        let admitted = Self::admitted(&mut request)?;
+        let (replies, answered) = mpsc::channel(ANSWERS);
+        let (served, mut queries) = (Arc::clone(&self.0), request.into_inner());
+        tokio::spawn(async move {
+            let place = admitted.place;
+            // The client has gone if nothing more comes, or nobody takes a reply.
+            while let Ok(Some(request)) = queries.message().await {
+                let found = match served.answer_where_it_fits(request, &place).await {
+                    Ok(parts) => parts.into_iter().map(OneReply::Answer).collect(),
+                    Err(error) => vec![OneReply::Fault(Fault::from(&error))],
+                };
+                for reply in found {
+                    let reply = Ok(PipelineReply { reply: Some(reply) });
+                    if replies.send(reply).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(answered))))
     }
 
     async fn commit(

@@ -43,8 +43,7 @@ fn reply(reply: Reply) -> StepReply {
 
 /// The reply to a step that failed.
 pub(crate) fn fault(error: &Error) -> StepReply {
-    let (kind, message) = (error.kind.name().to_owned(), error.message.clone());
-    reply(Reply::Fault(Fault { kind, message }))
+    reply(Reply::Fault(Fault::from(error)))
 }
 
 impl Session {

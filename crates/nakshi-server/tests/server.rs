@@ -12,7 +12,9 @@ use nakshi_property::{
 };
 use nakshi_server::v1::query_request::Query;
 use nakshi_server::v1::{self, Answer};
-use nakshi_server::{Client, ConnectOptions, ErrorKind, Limits, Queries, ServeOptions, Server};
+use nakshi_server::{
+    Client, ConnectOptions, ErrorKind, Limits, Queries, ServeOptions, Server, requests,
+};
 use nakshi_store::import::Hooks;
 use nakshi_store::{ExternalId, OpenOptions};
 use tempfile::TempDir;
@@ -205,6 +207,33 @@ fn long_answers_come_in_parts() {
     let transaction = client.transaction(false).unwrap();
     assert_eq!(transaction.get_node_properties(&ids, None), Ok(found));
     assert_eq!(transaction.find_nodes(&[], &QueryOrder::default()).unwrap().len(), 3003);
+}
+
+#[test]
+fn many_queries_are_asked_without_waiting() {
+    let server = Running::start(Limits { rows: 1000, ..Limits::default() });
+    let client = server.client();
+    let text = "x".repeat(100_000);
+    let name = vec![("name".into(), Value::String(text))];
+    client.commit(&[Change::AppendNode { id: id(4), properties: name }]).unwrap();
+    let long: Vec<_> = (0..5).map(|_| id(4)).collect();
+    let mut queries = Vec::new();
+    for _ in 0..500 {
+        queries.push(requests::assoc_count(&id(1), "knows"));
+        queries.push(requests::node_properties(&[id(9)], None));
+        queries.push(requests::count_nodes(&[], None).unwrap());
+    }
+    queries.push(requests::node_properties(&long, None));
+    let answers = client.ask_each(queries).unwrap();
+    assert_eq!(answers.len(), 1501);
+    for three in answers[..1500].chunks(3) {
+        assert_eq!(three[0].as_ref().unwrap().count, Some(2));
+        assert_eq!(three[1].as_ref().unwrap_err().kind, ErrorKind::UnknownNode);
+        assert_eq!(three[2].as_ref().unwrap().count, Some(4));
+    }
+    // Half a megabyte, in several parts.
+    assert_eq!(answers[1500].as_ref().unwrap().properties.len(), 5);
+    assert_eq!(client.ask_each(Vec::new()), Ok(Vec::new()));
 }
 
 #[test]

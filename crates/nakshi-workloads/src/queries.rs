@@ -3,6 +3,7 @@
 //! Queries are drawn before the clock starts. Each class runs alone on one thread, which gives its
 //! latencies; then the mix runs on all threads.
 
+use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
@@ -105,7 +106,7 @@ pub(crate) enum Query {
 }
 
 /// Most edges that a list query returns, as in the paper's successors.
-const LIMIT: u64 = 1000;
+pub(crate) const LIMIT: u64 = 1000;
 
 impl Query {
     /// Runs the query. Returns the number of values, edges or nodes in its answer.
@@ -137,7 +138,7 @@ impl Query {
 }
 
 /// Classes of a mix: name and share. `assoc_add` (0.1 %) is left out.
-fn shares(mix: Mix) -> &'static [(&'static str, f64)] {
+pub(crate) fn shares(mix: Mix) -> &'static [(&'static str, f64)] {
     match mix {
         Mix::Tao => &[
             ("assoc_range", 40.8),
@@ -166,11 +167,17 @@ pub fn run(graph: &PropertyGraph, config: &Config, cancel: &CancelToken) -> Resu
     let mut classes = Vec::new();
     for &(name, share) in shares(config.mix) {
         let queries = draw.queries(name, config.queries)?;
-        classes.push(alone(graph, name, share, &queries, cancel)?);
+        classes.push(alone(name, share, &queries, |query| query.run(graph), cancel)?);
     }
     let all = draw.mix(config)?;
     let threads = config.threads.max(1);
-    let seconds = together(graph, &all, threads, cancel)?;
+    let run = |_: usize, some: &[Query]| -> Result<()> {
+        for query in some {
+            black_box(query.run(graph)?);
+        }
+        Ok(())
+    };
+    let seconds = together(&all, threads, 16, run, cancel)?;
     let rate = all.len() as f64 / seconds;
     Ok(Measured { classes, threads, queries: all.len(), seconds, rate })
 }
@@ -290,7 +297,7 @@ impl<'g> Draw<'g> {
         })
     }
 
-    fn queries(&mut self, name: &str, count: usize) -> Result<Vec<Query>> {
+    pub fn queries(&mut self, name: &str, count: usize) -> Result<Vec<Query>> {
         let mut queries = Vec::with_capacity(count);
         for _ in 0..count {
             self.cancel.check()?;
@@ -300,22 +307,23 @@ impl<'g> Draw<'g> {
     }
 }
 
-fn alone(
-    graph: &PropertyGraph,
+/// Times each query alone; `ask` returns the number of its results.
+pub(crate) fn alone(
     name: &'static str,
     share: f64,
     queries: &[Query],
+    ask: impl Fn(&Query) -> Result<usize>,
     cancel: &CancelToken,
 ) -> Result<Class> {
     // A tenth to warm up.
     for query in queries.iter().take(queries.len() / 10) {
-        query.run(graph)?;
+        ask(query)?;
     }
     let (mut results, mut times) = (0, Vec::with_capacity(queries.len()));
     let began = Instant::now();
     for query in queries {
         let start = Instant::now();
-        results += std::hint::black_box(query.run(graph)?);
+        results += black_box(ask(query)?);
         times.push(start.elapsed().as_secs_f64() * 1e6);
         if times.len() % 64 == 0 {
             cancel.check()?;
@@ -349,28 +357,28 @@ pub(crate) fn class(
     }
 }
 
-/// Seconds that all queries take on so many threads.
-fn together(
-    graph: &PropertyGraph,
+/// Seconds that all queries take on so many threads; `run` gets the number of the thread and some queries,
+/// `at_once` or fewer.
+pub(crate) fn together(
     queries: &[Query],
     threads: usize,
+    at_once: usize,
+    run: impl Fn(usize, &[Query]) -> Result<()> + Sync,
     cancel: &CancelToken,
 ) -> Result<f64> {
     let next = AtomicUsize::new(0);
-    let work = || -> Result<()> {
+    let work = |thread: usize| -> Result<()> {
         loop {
-            let from = next.fetch_add(16, Relaxed);
-            let Some(some) = queries.get(from..queries.len().min(from + 16)) else { return Ok(()) };
-            if some.is_empty() {
+            let from = next.fetch_add(at_once, Relaxed);
+            let end = queries.len().min(from + at_once);
+            let Some(some) = queries.get(from..end).filter(|some| !some.is_empty()) else {
                 return Ok(());
-            }
+            };
             cancel.check()?;
-            for query in some {
-                std::hint::black_box(query.run(graph)?);
-            }
+            run(thread, some)?;
         }
     };
     let began = Instant::now();
-    nakshi_io::run_workers(threads, |_| work())?;
+    nakshi_io::run_workers(threads, work)?;
     Ok(began.elapsed().as_secs_f64())
 }

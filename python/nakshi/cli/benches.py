@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 from typing import Any
 
@@ -10,6 +11,7 @@ import click
 from .._core import Properties
 from . import options, workloads
 from .output import print_json
+from .servers import TOKEN
 
 
 @click.command()
@@ -49,6 +51,11 @@ from .output import print_json
 @click.option(
     "--changes", type=click.IntRange(0), default=0, help="sustained: stop after so many [0: never]."
 )
+@click.option(
+    "--server",
+    metavar="nakshi://HOST:PORT",
+    help="tao, graph-search: ask this server, which serves STORE or a copy of it.",
+)
 @options.long_call
 def bench(
     workload: str,
@@ -60,6 +67,7 @@ def bench(
     compacting: int | None,
     seconds: float,
     changes: int,
+    server: str | None,
     as_json: bool,
     progress: bool | None,
     memory: int | None,
@@ -82,6 +90,8 @@ def bench(
         raise click.UsageError(
             f"{workload} draws by laws of its own; leave out --access and --exponent"
         )
+    if server is not None and workload not in ("tao", "graph-search"):
+        raise click.UsageError("--server goes with tao and graph-search")
     graph = Graph(store)
     if workload == "list-friends":
         found = workloads.friends(graph.path, progress, memory=memory, seed=seed)
@@ -112,6 +122,9 @@ def bench(
         found = workloads.sustained(properties, mix, progress, seconds=seconds, changes=changes)
     elif workload == "linkbench":
         found = workloads.linkbench(properties, mix, progress)
+    elif server is not None:
+        token = os.environ.get(TOKEN)
+        found = workloads.served(properties, server, mix, progress, token)
     else:
         found = workloads.queries(properties, mix, progress)
     if as_json:

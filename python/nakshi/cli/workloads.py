@@ -56,6 +56,27 @@ def queries(properties: _core.Properties, mix: Mix, progress: ProgressArgument) 
         return _object(_core.measure_queries(properties, mix.json(), progress=sink))
 
 
+def served(
+    properties: _core.Properties,
+    address: str,
+    mix: Mix,
+    progress: ProgressArgument,
+    token: str | None = None,
+) -> dict[str, Any]:
+    """Measure the same queries on a server at `address`, which has the graph of `properties`.
+
+    Each kind is asked one after the other; in the mix, each thread has a connection and asks 64 queries at
+    once.
+
+    Returns:
+        The fields of :func:`queries`.
+    """
+    with reporting(progress, "bench") as sink:
+        return _object(
+            _core.measure_served(properties, address, mix.json(), token=token, progress=sink)
+        )
+
+
 def linkbench(properties: _core.Properties, mix: Mix, progress: ProgressArgument) -> dict[str, Any]:
     """Measure LinkBench's mix of reads and durable changes, which changes the store.
 
