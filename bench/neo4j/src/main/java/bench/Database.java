@@ -9,6 +9,7 @@ import java.util.concurrent.TimeUnit;
 import org.neo4j.configuration.GraphDatabaseSettings;
 import org.neo4j.configuration.connectors.BoltConnector;
 import org.neo4j.configuration.connectors.HttpConnector;
+import org.neo4j.configuration.helpers.SocketAddress;
 import org.neo4j.dbms.api.DatabaseManagementService;
 import org.neo4j.dbms.api.DatabaseManagementServiceBuilder;
 import org.neo4j.graphdb.GraphDatabaseService;
@@ -28,13 +29,17 @@ final class Database implements AutoCloseable {
     private final DatabaseManagementService service;
     final GraphDatabaseService graph;
 
-    /** Opens it with so many bytes of page cache, read by the operating system directly or not. */
-    Database(Path home, long cache, boolean direct) {
+    /**
+     * Opens it with so many bytes of page cache, read by the operating system directly or not. It answers Bolt
+     * at a port of this machine, or not at all if that is 0.
+     */
+    Database(Path home, long cache, boolean direct, int port) {
         service = new DatabaseManagementServiceBuilder(home)
                 .setConfig(GraphDatabaseSettings.pagecache_memory, cache)
                 .setConfig(GraphDatabaseSettings.pagecache_direct_io, direct)
                 .setConfig(GraphDatabaseSettings.pagecache_warmup_enabled, false)
-                .setConfig(BoltConnector.enabled, false)
+                .setConfig(BoltConnector.enabled, port != 0)
+                .setConfig(BoltConnector.listen_address, new SocketAddress("127.0.0.1", port))
                 .setConfig(HttpConnector.enabled, false)
                 .build();
         graph = service.database(GraphDatabaseSettings.DEFAULT_DATABASE_NAME);
