@@ -208,7 +208,8 @@ class Batch(Changes):
     batch does. After the commit, :attr:`changed` counts the changes that changed something.
 
     Attributes:
-        changed: number of changes that changed something; ``None`` before the commit.
+        changed: number of changes that changed something; ``None`` before the commit, and if a server was
+            started anew while it made the commit.
     """
 
     def __init__(self, written: Callable[[Callable[[Any], Any]], Any]) -> None:
@@ -284,7 +285,8 @@ class Transaction(Queries, Changes):
         return self._core
 
     def _change(self, *change: Any) -> int:
-        return self._core.commit([change])
+        # A server knows it of every change of a transaction.
+        return self._core.commit([change]) or 0
 
     def _new_edge_number(self) -> int:
         return self._core.new_edge_number()

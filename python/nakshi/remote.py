@@ -79,8 +79,9 @@ def connect(
     >>> graph = nakshi.connect("nakshi://127.0.0.1:7480")  # doctest: +SKIP
     >>> graph.get_node_property("ann", "city")             # doctest: +SKIP
 
-    Queries are repeated if the server is away for a moment. Changes are not: a commit that ends with
-    :class:`nakshi.UnavailableError` or :class:`nakshi.DeadlineError` may have been made or not.
+    If the server is away for a moment, calls are repeated for about five seconds. A repeated commit is still
+    made once. One that ends with :class:`nakshi.UnavailableError` or :class:`nakshi.DeadlineError` may
+    have been made or not.
 
     Args:
         address: ``nakshi://HOST:PORT``, or without ``nakshi://`` or the port, which is 7480 then.

@@ -431,7 +431,7 @@ impl PropertyStore {
     /// # Errors
     /// As [`PropertyStore::commit`]; [`Error::Cancelled`].
     pub fn commit_until(&self, changes: &[Change], cancel: &CancelToken) -> Result<u64> {
-        self.submit_until(changes, cancel)?.wait()
+        self.submit_as(changes, None, cancel)?.wait()
     }
 
     /// Makes changes as one commit, and returns before it is durable; [`Ticket::wait`] waits for
@@ -440,13 +440,20 @@ impl PropertyStore {
     /// # Errors
     /// As [`PropertyStore::commit`].
     pub fn submit(&self, changes: &[Change]) -> Result<Ticket<'_>> {
-        self.submit_until(changes, &self.options.cancel)
+        self.submit_as(changes, None, &self.options.cancel)
     }
 
-    fn submit_until(&self, changes: &[Change], cancel: &CancelToken) -> Result<Ticket<'_>> {
+    /// As [`PropertyStore::submit`], under the number of a transaction if `id` is there.
+    pub(super) fn submit_as(
+        &self,
+        changes: &[Change],
+        id: Option<u128>,
+        cancel: &CancelToken,
+    ) -> Result<Ticket<'_>> {
         let mut core = self.writer(None, cancel)?;
         let writing = self.begin(&mut core, cancel)?;
-        let changed = writing.make(changes, None, &self.hasher)?;
+        let mark = id.map(|id| TransactionMark { id, begun: writing.tip.commit });
+        let changed = writing.make(changes, mark.as_ref(), &self.hasher)?;
         // A change that changes nothing may depend on a commit that is not durable yet.
         let commit = writing.tip.commit;
         self.leave(core);

@@ -48,6 +48,8 @@ pub struct Transaction {
     session: Option<u64>,
     /// Number of its turn, if it runs alone.
     turn: Option<u64>,
+    /// What the log has it by.
+    id: u128,
 }
 
 /// Number of the commit, and the files and names, with which a transaction began.
@@ -134,6 +136,7 @@ impl Transaction {
             lookups: None,
             session,
             turn,
+            id: u128::from_le_bytes(new_uuid()),
         })
     }
 
@@ -149,6 +152,11 @@ impl Transaction {
     /// The store.
     pub fn store(&self) -> &Arc<PropertyStore> {
         &self.store
+    }
+
+    /// Gives it an id by which [`PropertyStore::find_commit`] finds its commit; a random one by default.
+    pub fn set_id(&mut self, id: u128) {
+        self.id = id;
     }
 
     /// Number of changes so far.
@@ -324,7 +332,7 @@ impl Transaction {
                 return conflict(what);
             }
         }
-        let mark = TransactionMark { id: u128::from_le_bytes(new_uuid()), begun: begun.commit };
+        let mark = TransactionMark { id: self.id, begun: begun.commit };
         writing.make(&self.changes, Some(&mark), &self.store.hasher)?;
         Ok(writing.tip.commit)
     }

@@ -31,9 +31,14 @@ impl Remote {
         Remote { address: address.to_owned(), source: Mutex::new(Some(Arc::new(source))) }
     }
 
-    fn source(&self) -> PyResult<Arc<Source>> {
+    /// What answers; of a transaction, also when it has ended.
+    fn opened(&self) -> PyResult<Arc<Source>> {
         let source = self.source.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let source = source.ok_or_else(|| Failure::Closed(self.address.clone()))?;
+        Ok(source.ok_or_else(|| Failure::Closed(self.address.clone()))?)
+    }
+
+    fn source(&self) -> PyResult<Arc<Source>> {
+        let source = self.opened()?;
         match &*source {
             Source::Transaction(transaction) if transaction.has_ended() => Err(ended()),
             _ => Ok(source),
@@ -120,7 +125,9 @@ impl Remote {
 
     /// Ends a transaction with a commit or without; returns the number of the commit.
     fn end(&self, py: Python<'_>, commits: bool) -> PyResult<u64> {
-        self.ask(py, |source| match source {
+        // One that has lost its server has ended; without a commit, that is all.
+        let source = if commits { self.source()? } else { self.opened()? };
+        asked(py, &source, |source| match source {
             Source::Transaction(transaction) if commits => transaction.commit(),
             Source::Transaction(transaction) => {
                 transaction.roll_back();
@@ -132,12 +139,13 @@ impl Remote {
         })
     }
 
-    /// Makes changes as one durable commit, or in a transaction: how many of them changed something.
-    fn commit(&self, py: Python<'_>, changes: Vec<Bound<'_, PyTuple>>) -> PyResult<u64> {
+    /// Makes changes as one durable commit, or in a transaction: how many of them changed something; `None` of
+    /// several if the server was started anew meanwhile.
+    fn commit(&self, py: Python<'_>, changes: Vec<Bound<'_, PyTuple>>) -> PyResult<Option<u64>> {
         let changes = changes_of(&changes)?;
         self.ask(py, |source| match source {
             Source::Client(client) => client.commit(&changes),
-            Source::Transaction(transaction) => transaction.apply(&changes),
+            Source::Transaction(transaction) => transaction.apply(&changes).map(Some),
         })
     }
 

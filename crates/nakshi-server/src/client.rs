@@ -3,12 +3,13 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use nakshi_property::Change;
+use nakshi_store::files::new_uuid;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -28,7 +29,7 @@ use crate::v1::step::Step as Kind;
 use crate::v1::step_reply::Reply;
 use crate::v1::{
     Answer, Begin, Changes, Commit, CommitRequest, NewEdgeNumbersRequest, PipelineReply,
-    QueryRequest, StatusReply, StatusRequest, Step, StepReply,
+    QueryRequest, ResolveRequest, StatusReply, StatusRequest, Step, StepReply,
 };
 use crate::wire;
 
@@ -40,9 +41,11 @@ const CONNECT: Duration = Duration::from_secs(5);
 const HEARTBEAT: Duration = Duration::from_millis(50);
 /// Time for which a thread that waits alone stays awake.
 const AWAKE: Duration = Duration::from_micros(100);
-/// Waits before the tries of a query after the first, when the server is not there.
-const AGAIN: [Duration; 3] =
-    [Duration::from_millis(50), Duration::from_millis(200), Duration::from_millis(800)];
+/// Waits before the second try of a call, when the server is not there; before each further one it is twice as
+/// long.
+const AGAIN: Duration = Duration::from_millis(50);
+/// Time for which a call is tried again.
+const AWAY: Duration = Duration::from_secs(5);
 /// Numbers of edges that are fetched at once.
 const NUMBERS: u32 = 64;
 
@@ -130,6 +133,8 @@ pub struct Client {
     options: ConnectOptions,
     /// Replaced in a forked process, which cannot use the connection of its parent.
     connection: Mutex<Arc<Connection>>,
+    /// The greatest number of a commit that the server has named.
+    seen: AtomicU64,
 }
 
 impl std::fmt::Debug for Client {
@@ -213,7 +218,7 @@ impl Client {
     pub fn connect(address: &str, options: ConnectOptions) -> Result<Self> {
         let address = host_and_port(address)?;
         let connection = Mutex::new(Arc::new(Connection::open(&address, &options)?));
-        let client = Client { address, options, connection };
+        let client = Client { address, options, connection, seen: AtomicU64::new(0) };
         client.status()?;
         Ok(client)
     }
@@ -291,21 +296,31 @@ impl Client {
         )
     }
 
-    /// Makes a call again if the server is not there. The call must change nothing.
-    fn repeated<T>(&self, call: impl Fn(&Connection) -> Result<T>) -> Result<T> {
-        let began = Instant::now();
-        for pause in AGAIN {
-            match call(&*self.connection()?) {
-                Err(error)
-                    if error.kind == ErrorKind::Unavailable
-                        && began.elapsed() + pause < self.options.timeout =>
-                {
-                    std::thread::sleep(pause);
-                }
-                done => return done,
+    /// Makes a call again if the server is not there. A call that changes something must have an id.
+    fn repeated<T>(&self, mut call: impl FnMut(&Arc<Connection>) -> Result<T>) -> Result<T> {
+        let (began, patience) = (Instant::now(), AWAY.min(self.options.timeout));
+        let mut pause = AGAIN;
+        loop {
+            let done = call(&self.connection()?);
+            let away = done.as_ref().is_err_and(|error| error.kind == ErrorKind::Unavailable);
+            if !away || began.elapsed() + pause > patience {
+                return done;
             }
+            self.pause(pause)?;
+            pause *= 2;
         }
-        call(&*self.connection()?)
+    }
+
+    /// Sleeps, unless the user wants to stop.
+    fn pause(&self, time: Duration) -> Result<()> {
+        let began = Instant::now();
+        while began.elapsed() < time {
+            if self.options.stop.is_some_and(|stop| stop()) {
+                return Err(Error::new(ErrorKind::Cancelled, "cancelled"));
+            }
+            std::thread::sleep(HEARTBEAT.min(time.saturating_sub(began.elapsed())));
+        }
+        Ok(())
     }
 
     fn request<T>(&self, message: T) -> Request<T> {
@@ -323,7 +338,9 @@ impl Client {
         let mut stub = connection.stub.clone();
         let request = self.request(StatusRequest {});
         let call = async move { Ok(stub.status(request).await?.into_inner()) };
-        self.wait(&connection, call)
+        let status = self.wait(&connection, call)?;
+        self.seen.fetch_max(status.commit, Relaxed);
+        Ok(status)
     }
 
     /// Asks many queries without waiting for the answers in between, and returns these in order. Each query
@@ -359,18 +376,40 @@ impl Client {
     }
 
     /// Makes changes as one commit, which is durable when the call returns. Returns how many of them
-    /// changed something.
+    /// changed something; `None` if the server was started anew meanwhile, and there were several.
+    ///
+    /// If the server is away, the commit is repeated for some seconds, and is still made once.
     ///
     /// # Errors
     /// As [`PropertyStore::commit`](nakshi_property::PropertyStore::commit);
     /// [`ErrorKind::Unavailable`] or [`ErrorKind::Deadline`], after which the commit may have been made
     /// or not.
-    pub fn commit(&self, changes: &[Change]) -> Result<u64> {
-        let connection = self.connection()?;
-        let mut stub = connection.stub.clone();
-        let request = self.request(CommitRequest { changes: wire::changes(changes) });
-        let call = async move { Ok(stub.commit(request).await?.into_inner().changed) };
-        self.wait(&connection, call).map_err(of_unknown_outcome)
+    pub fn commit(&self, changes: &[Change]) -> Result<Option<u64>> {
+        let (id, since) = (new_uuid().to_vec(), self.seen.load(Relaxed));
+        let changes = wire::changes(changes);
+        let mut tries = 0;
+        let made = self.repeated(|connection| {
+            let again = tries > 0;
+            tries += 1;
+            let (changes, id) = (changes.clone(), id.clone());
+            let request = self.request(CommitRequest { changes, id, again, since });
+            let mut stub = connection.stub.clone();
+            self.wait(connection, async move { Ok(stub.commit(request).await?.into_inner()) })
+        });
+        let reply = made.map_err(|error| of_unknown_outcome(error, tries > 1))?;
+        self.seen.fetch_max(reply.commit, Relaxed);
+        Ok(reply.changed)
+    }
+
+    /// Number of the commit with an id, if it was made after commit number `since`. If it was not, it never
+    /// will be.
+    fn resolve(&self, id: &[u8], since: u64) -> Result<Option<u64>> {
+        self.repeated(|connection| {
+            let request = self.request(ResolveRequest { id: id.to_vec(), since });
+            let mut stub = connection.stub.clone();
+            let call = async move { Ok(stub.resolve(request).await?.into_inner().commit) };
+            self.wait(connection, call)
+        })
     }
 
     /// A number that no edge of the graph has had, for [`Change::CreateEdge`].
@@ -399,18 +438,27 @@ impl Client {
     /// # Errors
     /// As [`Client::commit`].
     pub fn transaction(self: &Arc<Self>, alone: bool) -> Result<RemoteTransaction> {
-        let connection = self.connection()?;
-        let mut stub = connection.stub.clone();
-        let (steps, sent) = mpsc::channel(1);
-        // Without a time limit, as the transaction ends when its user ends it.
-        let call = async move { Ok(stub.transact(ReceiverStream::new(sent)).await?.into_inner()) };
-        let replies = self.wait(&connection, call)?;
-        let running = Mutex::new(Some(Running { steps, replies }));
-        let transaction = RemoteTransaction { client: Arc::clone(self), connection, running };
-        match transaction.step(Kind::Begin(Begin { alone }), false)? {
-            Reply::Begun(_) => Ok(transaction),
-            _ => Err(unexpected()),
-        }
+        self.repeated(|connection| {
+            let mut stub = connection.stub.clone();
+            let (steps, sent) = mpsc::channel(1);
+            // Without a time limit, as the transaction ends when its user ends it.
+            let call =
+                async move { Ok(stub.transact(ReceiverStream::new(sent)).await?.into_inner()) };
+            let replies = self.wait(connection, call)?;
+            let mut transaction = RemoteTransaction {
+                client: Arc::clone(self),
+                connection: Arc::clone(connection),
+                begun: 0,
+                running: Mutex::new(Some(Running { steps, replies })),
+            };
+            match transaction.step(Kind::Begin(Begin { alone }), false)? {
+                Reply::Begun(begun) => {
+                    transaction.begun = begun;
+                    Ok(transaction)
+                }
+                _ => Err(unexpected()),
+            }
+        })
     }
 }
 
@@ -433,13 +481,29 @@ impl Queries for Client {
     }
 }
 
-/// Adds that a commit may have been made to an error after which that is unknown.
-fn of_unknown_outcome(error: Error) -> Error {
-    if !matches!(error.kind, ErrorKind::Unavailable | ErrorKind::Deadline | ErrorKind::Cancelled) {
+/// Adds that a commit may have been made to an error after which that is unknown: one of the way to the
+/// server, or a refusal before the server has looked for what an earlier request has made.
+fn of_unknown_outcome(error: Error, repeated: bool) -> Error {
+    use ErrorKind as E;
+    let unknown = match error.kind {
+        E::Unavailable | E::Deadline | E::Cancelled => true,
+        E::Overloaded | E::Denied | E::Gone => repeated,
+        _ => false,
+    };
+    if !unknown {
         return error;
     }
     let what = format!("{}; the commit may have been made or not", error.message);
     Error::new(error.kind, what)
+}
+
+/// An error of a transaction whose server went away before its commit.
+fn lost(error: &Error) -> Error {
+    let what = format!(
+        "the transaction changed nothing: {}; run it again (transact does that)",
+        error.message
+    );
+    Error::new(ErrorKind::Conflict, what)
 }
 
 fn unexpected() -> Error {
@@ -451,6 +515,8 @@ fn unexpected() -> Error {
 pub struct RemoteTransaction {
     client: Arc<Client>,
     connection: Arc<Connection>,
+    /// Number of the commit whose state it reads.
+    begun: u64,
     /// `None` once it has ended.
     running: Mutex<Option<Running>>,
 }
@@ -473,6 +539,7 @@ impl RemoteTransaction {
         let mut held = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let ended = || Error::parameter("the transaction has ended; begin another one");
         let mut running = held.take().ok_or_else(ended)?;
+        let goes_on = matches!(kind, Kind::Query(_) | Kind::Change(_));
         if self.connection.process != std::process::id() {
             return Err(Error::parameter("the transaction is of the process that began it"));
         }
@@ -495,7 +562,12 @@ impl RemoteTransaction {
             }
             Ok((running, reply))
         };
-        let (running, reply) = self.client.wait(&self.connection, call)?;
+        let (running, reply) = match self.client.wait(&self.connection, call) {
+            Err(error) if error.kind == ErrorKind::Unavailable && goes_on => {
+                return Err(lost(&error));
+            }
+            replied => replied?,
+        };
         if !last {
             *held = Some(running);
         }
@@ -518,13 +590,27 @@ impl RemoteTransaction {
     }
 
     /// Commits. Returns the number of the commit, or of the state that was read if nothing was changed.
+    /// If the connection is lost, the client asks the server whether the commit was made.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`], and then nothing is changed; as [`Client::commit`].
     pub fn commit(&self) -> Result<u64> {
-        match self.step(Kind::Commit(Commit {}), true).map_err(of_unknown_outcome)? {
-            Reply::Committed(commit) => Ok(commit),
-            _ => Err(unexpected()),
+        let id = new_uuid().to_vec();
+        let error = match self.step(Kind::Commit(Commit { id: id.clone() }), true) {
+            Ok(Reply::Committed(commit)) => {
+                self.client.seen.fetch_max(commit, Relaxed);
+                return Ok(commit);
+            }
+            Ok(_) => return Err(unexpected()),
+            Err(error) if error.kind != ErrorKind::Unavailable => {
+                return Err(of_unknown_outcome(error, false));
+            }
+            Err(error) => error,
+        };
+        match self.client.resolve(&id, self.begun) {
+            Ok(Some(commit)) => Ok(commit),
+            Ok(None) => Err(lost(&error)),
+            Err(_) => Err(of_unknown_outcome(error, true)),
         }
     }
 

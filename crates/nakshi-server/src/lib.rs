@@ -9,7 +9,8 @@
 //!
 //! The modules inside: `wire` translates ids, values and changes into messages and back, `answer` runs a
 //! query, `parts` cuts long answers, `session` runs a transaction step by step, and `service` joins
-//! them to the interface. `metrics` counts calls, and `http` shows what it has counted.
+//! them to the interface. `outcomes` remembers what became of
+//! commits, so that a repeated one is not made twice. `metrics` counts calls, and `http` shows what it has counted.
 
 #![deny(missing_docs)]
 
@@ -20,6 +21,7 @@ mod error;
 mod http;
 mod limits;
 mod metrics;
+mod outcomes;
 mod parts;
 mod queries;
 pub mod requests;

@@ -24,6 +24,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::http;
 use crate::limits::{KeptStates, Limits};
 use crate::metrics::Metrics;
+use crate::outcomes::Outcomes;
 use crate::service::{Served, Service};
 use crate::v1::graph_server::GraphServer;
 
@@ -147,6 +148,7 @@ impl Server {
             calls: Arc::new(Semaphore::new(limits.calls)),
             connections: 0.into(),
             metrics: Metrics::new(),
+            outcomes: Outcomes::default(),
             began: Instant::now(),
         });
         let cores = std::thread::available_parallelism().map_or(1, usize::from);

@@ -18,14 +18,16 @@ use crate::answer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::{KeptStates, Limits};
 use crate::metrics::Metrics;
+use crate::outcomes::{Attempt, Outcome, Outcomes, id_of};
 use crate::parts;
-use crate::session::{After, Session, fault};
+use crate::session::{Session, fault};
 use crate::v1::graph_server::Graph;
 use crate::v1::pipeline_reply::Reply as OneReply;
 use crate::v1::step::Step as Kind;
 use crate::v1::{
     Answer, CommitReply, CommitRequest, Fault, NewEdgeNumbersReply, NewEdgeNumbersRequest,
-    PipelineReply, QueryRequest, StatusReply, StatusRequest, Step, StepReply,
+    PipelineReply, QueryRequest, ResolveReply, ResolveRequest, StatusReply, StatusRequest, Step,
+    StepReply,
 };
 use crate::wire;
 
@@ -33,6 +35,8 @@ use crate::wire;
 const NUMBERS: u32 = 100_000;
 /// Time for which a thread stays awake after a short query.
 const AWAKE: Duration = Duration::from_micros(60);
+/// Pause between two looks at a commit that another call makes.
+const AGAIN: Duration = Duration::from_millis(2);
 /// Replies of a pipeline that wait for its client.
 const ANSWERS: usize = 256;
 /// Replies of a transaction that wait for its client.
@@ -50,6 +54,7 @@ pub(crate) struct Served {
     pub(crate) calls: Arc<Semaphore>,
     pub(crate) connections: AtomicU64,
     pub(crate) metrics: Metrics,
+    pub(crate) outcomes: Outcomes,
     pub(crate) began: Instant,
 }
 
@@ -126,6 +131,72 @@ impl Served {
         answered.map(parts::cut)
     }
 
+    /// Makes a commit, unless it was made before.
+    fn commit(&self, request: CommitRequest) -> Result<CommitReply> {
+        let changes = wire::of_changes(request.changes)?;
+        let Some(id) = id_of(&request.id)? else {
+            let ticket = self.store.submit(&changes)?;
+            let commit = ticket.commit();
+            return Ok(CommitReply { changed: Some(ticket.wait()?), commit });
+        };
+        let since = request.again.then_some(request.since);
+        let attempt = match self.attempt(id, since)? {
+            Ok(attempt) => attempt,
+            Err(Outcome::Made { commit, changed }) => return Ok(CommitReply { changed, commit }),
+            Err(_) => return Err(refused()),
+        };
+        let ticket = self.store.submit_with(&changes, id)?;
+        let commit = ticket.commit();
+        let changed = Some(ticket.wait()?);
+        attempt.end(Outcome::Made { commit, changed });
+        Ok(CommitReply { changed, commit })
+    }
+
+    /// Begins to make a commit, or tells what became of it. If it may have been made before the server was
+    /// started, `since` is the number of a commit before it.
+    fn attempt(&self, id: u128, since: Option<u64>) -> Result<Result<Attempt<'_>, Outcome>> {
+        let attempt = loop {
+            match self.outcomes.begin(id) {
+                Ok(attempt) => break attempt,
+                Err(Outcome::Running) => std::thread::sleep(AGAIN),
+                Err(outcome) => return Ok(Err(outcome)),
+            }
+        };
+        let Some(since) = since else { return Ok(Ok(attempt)) };
+        let found = self.store.find_commit(id, since, &self.cancel).map_err(|error| {
+            let what = format!("the outcome of the commit is no longer known: {error}");
+            Error::new(ErrorKind::Gone, what)
+        })?;
+        let Some(found) = found else { return Ok(Ok(attempt)) };
+        // All of a single change, or else it would not be in the log.
+        let changed = (found.changes == 1).then_some(1);
+        let made = Outcome::Made { commit: found.commit, changed };
+        attempt.end(made);
+        Ok(Err(made))
+    }
+
+    /// Commits a transaction, unless its client was told that it was not made.
+    fn end_transaction(&self, session: Box<Session>, id: &[u8]) -> Result<StepReply> {
+        let Some(id) = id_of(id)? else { return session.commit(None).map(|(reply, _)| reply) };
+        let attempt = self.outcomes.begin(id).map_err(|_| refused())?;
+        let (reply, commit) = session.commit(Some(id))?;
+        attempt.end(Outcome::Made { commit, changed: None });
+        Ok(reply)
+    }
+
+    /// Number of a commit, if it was made; if it was not, it must not be made later.
+    fn resolve(&self, request: &ResolveRequest) -> Result<Option<u64>> {
+        let id = wire::needed(id_of(&request.id)?, "id")?;
+        match self.attempt(id, Some(request.since))? {
+            Ok(attempt) => {
+                attempt.end(Outcome::Refused);
+                Ok(None)
+            }
+            Err(Outcome::Made { commit, .. }) => Ok(Some(commit)),
+            Err(_) => Ok(None),
+        }
+    }
+
     /// Answers a short query on this thread, and any other one on a thread of its own.
     async fn answer_where_it_fits(
         self: &Arc<Self>,
@@ -165,6 +236,11 @@ impl Served {
             numbers.kept_states.set(self.kept.len() as u64);
         })
     }
+}
+
+/// An error of a commit that comes after its client was told that it was not made.
+fn refused() -> Error {
+    Error::new(ErrorKind::Conflict, "the commit was given up before; begin another one")
 }
 
 /// Runs something that takes long or waits, in a thread of its own.
@@ -263,16 +339,28 @@ impl Graph for Service {
     ) -> Result<Response<CommitReply>, Status> {
         let admitted = Self::admitted(&mut request)?;
         self.0.may_write(admitted.role)?;
-        let changes = wire::of_changes(request.into_inner().changes)?;
-        let served = Arc::clone(&self.0);
+        let (request, served) = (request.into_inner(), Arc::clone(&self.0));
         let work = move || {
             let (_place, began) = (admitted.place, Instant::now());
-            let changed = served.store.commit(&changes).map_err(Error::from);
-            served.metrics.count("commit", began, &changed);
-            changed
+            let reply = served.commit(request);
+            served.metrics.count("commit", began, &reply);
+            reply
         };
-        let changed = aside(work).await??;
-        Ok(Response::new(CommitReply { changed }))
+        Ok(Response::new(aside(work).await??))
+    }
+
+    async fn resolve(
+        &self,
+        mut request: Request<ResolveRequest>,
+    ) -> Result<Response<ResolveReply>, Status> {
+        let admitted = Self::admitted(&mut request)?;
+        self.0.may_write(admitted.role)?;
+        let (request, served) = (request.into_inner(), Arc::clone(&self.0));
+        let work = move || {
+            let _place = admitted.place;
+            served.resolve(&request)
+        };
+        Ok(Response::new(ResolveReply { commit: aside(work).await?? }))
     }
 
     async fn transact(
@@ -362,17 +450,18 @@ async fn transaction(
                 vec![reply]
             }
             (None, _) => return Err(Error::parameter("the first step of a transaction is begin")),
+            (Some(running), Some(Kind::Commit(commit))) => {
+                let served = Arc::clone(&served);
+                let ended = aside(move || served.end_transaction(running, &commit.id)).await?;
+                let reply = ended.unwrap_or_else(|error| fault(&error));
+                let _ = replies.send(Ok(reply)).await;
+                return Ok(());
+            }
             (Some(running), kind) => {
-                match aside(move || running.step(Step { step: kind })).await? {
-                    After::Running(running, answered) => {
-                        session = Some(running);
-                        answered
-                    }
-                    After::Ended(reply) => {
-                        let _ = replies.send(Ok(reply)).await;
-                        return Ok(());
-                    }
-                }
+                let step = Step { step: kind };
+                let (running, answered) = aside(move || running.step(step)).await?;
+                session = Some(running);
+                answered
             }
         };
         for reply in answered {

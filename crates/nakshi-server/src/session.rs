@@ -29,14 +29,6 @@ pub(crate) struct Session {
     kept: HashMap<u64, PropertyGraph>,
 }
 
-/// What a step leaves behind.
-pub(crate) enum After {
-    /// The transaction goes on.
-    Running(Box<Session>, Vec<StepReply>),
-    /// It has ended.
-    Ended(StepReply),
-}
-
 fn reply(reply: Reply) -> StepReply {
     StepReply { reply: Some(reply) }
 }
@@ -60,23 +52,28 @@ impl Session {
         Ok((Box::new(session), reply(Reply::Begun(begun))))
     }
 
-    /// Runs a step to its end.
-    pub(crate) fn step(mut self: Box<Self>, step: Step) -> After {
+    /// Runs a step; a step that fails does not end the transaction.
+    pub(crate) fn step(mut self: Box<Self>, step: Step) -> (Box<Self>, Vec<StepReply>) {
         let replies = match step.step {
             Some(Kind::Query(query)) => self.query(query),
             Some(Kind::Change(changes)) => self.change(changes).map(|changed| vec![changed]),
-            Some(Kind::Commit(_)) => {
-                let ended = self.transaction.commit().map_err(Error::from);
-                return After::Ended(match ended {
-                    Ok(commit) => reply(Reply::Committed(commit)),
-                    Err(error) => fault(&error),
-                });
+            Some(Kind::Begin(_) | Kind::Commit(_)) => {
+                Err(Error::parameter("a transaction begins once and ends once"))
             }
-            Some(Kind::Begin(_)) => Err(Error::parameter("the transaction has begun already")),
             None => Err(Error::missing("step that is known")),
         };
         let replies = replies.unwrap_or_else(|error| vec![fault(&error)]);
-        After::Running(self, replies)
+        (self, replies)
+    }
+
+    /// Ends the transaction with its commit, under an id if the client gave one. Returns the number of the
+    /// commit, too.
+    pub(crate) fn commit(mut self: Box<Self>, id: Option<u128>) -> Result<(StepReply, u64)> {
+        if let Some(id) = id {
+            self.transaction.set_id(id);
+        }
+        let commit = self.transaction.commit()?;
+        Ok((reply(Reply::Committed(commit)), commit))
     }
 
     fn query(&mut self, request: QueryRequest) -> Result<Vec<StepReply>> {

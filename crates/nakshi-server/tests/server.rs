@@ -84,7 +84,7 @@ fn kind<T: std::fmt::Debug>(result: Result<T, nakshi_server::Error>) -> ErrorKin
 fn a_client_reads_and_writes() {
     let server = Running::start(Limits::default());
     let client = server.client();
-    assert_eq!(client.commit(&[set_age(1, 31)]), Ok(1));
+    assert_eq!(client.commit(&[set_age(1, 31)]), Ok(Some(1)));
     let found = client.get_node_property(&id(1), Some(&["age", "name"])).unwrap();
     let wanted = [("age".into(), Value::Int(31)), ("name".into(), Value::String("ann".into()))];
     assert_eq!(found, wanted);
@@ -247,7 +247,7 @@ fn many_threads_share_a_client() {
                 for i in 0..20 {
                     let node = 1000 * (thread + 1) + i;
                     let new = Change::AppendNode { id: id(node), properties: Vec::new() };
-                    made.fetch_add(client.commit(&[new]).unwrap(), Relaxed);
+                    made.fetch_add(client.commit(&[new]).unwrap().unwrap(), Relaxed);
                     assert_eq!(client.get_node_property(&id(node), None), Ok(Vec::new()));
                 }
             });
