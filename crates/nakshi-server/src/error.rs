@@ -164,7 +164,6 @@ impl From<Status> for Error {
             Code::Cancelled if status.message().to_lowercase().contains("timeout") => {
                 ErrorKind::Deadline
             }
-            Code::Cancelled => ErrorKind::Cancelled,
             Code::ResourceExhausted | Code::OutOfRange => ErrorKind::Overloaded,
             Code::Unauthenticated | Code::PermissionDenied => ErrorKind::Denied,
             Code::Unimplemented => ErrorKind::Unsupported,
