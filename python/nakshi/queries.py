@@ -414,7 +414,7 @@ class Tao:
 
     def obj_delete(self, id: Id) -> bool:
         """Delete an object with all associations from it and to it; return whether it existed."""
-        return self._core.commit([("delete_node", id)]) > 0
+        return bool(self._core.commit([("delete_node", id)]))
 
     def assoc_add(
         self,
@@ -430,11 +430,11 @@ class Tao:
 
     def assoc_delete(self, id: Id, atype: str, id2: Id) -> bool:
         """Delete an association; return whether it existed."""
-        return self._core.commit([("delete_edge", id, atype, id2)]) > 0
+        return bool(self._core.commit([("delete_edge", id, atype, id2)]))
 
     def assoc_change_type(self, id: Id, atype: str, id2: Id, new_type: str) -> bool:
         """Give an association another type; return whether it existed."""
-        return self._core.commit([("change_type", id, atype, id2, new_type)]) > 0
+        return bool(self._core.commit([("change_type", id, atype, id2, new_type)]))
 
 
 class Search:
