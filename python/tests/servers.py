@@ -44,9 +44,11 @@ class Server:
 
     def wait(self) -> int:
         code = self.process.wait(timeout=30)
-        for pipe in (self.process.stdout, self.process.stderr):
-            assert pipe is not None
-            pipe.close()
+        assert self.process.stdout is not None and self.process.stderr is not None
+        #: What it wrote to standard error.
+        self.log = self.process.stderr.read()
+        self.process.stdout.close()
+        self.process.stderr.close()
         return code
 
 

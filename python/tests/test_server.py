@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import signal
 import subprocess
@@ -483,6 +484,20 @@ def test_metrics_count_what_was_asked(store: Path) -> None:
     assert int(lines["nakshi_log_bytes"]) > 0 and lines["nakshi_connections"] == "1"
     with pytest.raises(RuntimeError, match="a proxy"):
         Server(store, "--http", "0.0.0.0:0")
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_server_logs_what_its_operator_needs(store: Path, form: str) -> None:
+    with serving(store, "--log", form) as server, nakshi.connect(server.address) as remote:
+        outcome(partial(remote.get_node_property, 99))
+    lines = server.log.splitlines()
+    assert len(lines) == 2, lines
+    if form == "json":
+        first, last = map(json.loads, lines)
+        assert (first["message"], first["level"], last["message"]) == ("serving", "INFO", "ended")
+        assert first["address"] == server.listen and first["store"] == str(store)
+    else:
+        assert "INFO serving" in lines[0] and f"address={server.listen}" in lines[0]
 
 
 def test_a_closed_connection_says_so(store: Path) -> None:

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use nakshi::property::PropertyStore;
-use nakshi::server::{Certificate, Limits, ServeOptions, Server, Tokens};
+use nakshi::server::{Certificate, Limits, LogFormat, ServeOptions, Server, Tokens, log_to_stderr};
 use pyo3::prelude::*;
 
 use crate::call::long;
@@ -15,7 +15,7 @@ use crate::errors::{Failure, ParameterError};
 /// its key, `tokens` is the file of the clients' tokens, and `http` is where metrics are read. `ready` is
 /// called with the addresses, whose ports the system chooses if they are 0, when the server answers.
 #[pyfunction]
-#[pyo3(signature = (path, listen, ready, *, http = None, read_only = false, certificate = None, tokens = None,
+#[pyo3(signature = (path, listen, ready, *, http = None, json_logs = false, read_only = false, certificate = None, tokens = None,
     memory = None, calls = None, rows = None, request_bytes = None, time = None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub fn serve_graph(
@@ -24,6 +24,7 @@ pub fn serve_graph(
     listen: &str,
     ready: Py<PyAny>,
     http: Option<&str>,
+    json_logs: bool,
     read_only: bool,
     certificate: Option<(PathBuf, PathBuf)>,
     tokens: Option<PathBuf>,
@@ -53,6 +54,7 @@ pub fn serve_graph(
     long(py, None, |call| {
         let store = PropertyStore::open(&path, &call.opening(memory))?.shared();
         let server = Server::bind(store, options, &call.cancel)?;
+        log_to_stderr(if json_logs { LogFormat::Json } else { LogFormat::Text });
         let address = server.address().to_string();
         let pages = server.http_address().map(|pages| pages.to_string());
         // The system queues connections from now on.

@@ -10,7 +10,8 @@
 //! The modules inside: `wire` translates ids, values and changes into messages and back, `answer` runs a
 //! query, `parts` cuts long answers, `session` runs a transaction step by step, and `service` joins
 //! them to the interface. `outcomes` remembers what became of
-//! commits, so that a repeated one is not made twice. `metrics` counts calls, and `http` shows what it has counted.
+//! commits, so that a repeated one is not made twice. `metrics` counts calls, and `http` shows what it has counted; `logs`
+//! has the lines for the operator.
 
 #![deny(missing_docs)]
 
@@ -20,6 +21,7 @@ mod client;
 mod error;
 mod http;
 mod limits;
+mod logs;
 mod metrics;
 mod outcomes;
 mod parts;
@@ -34,6 +36,7 @@ pub use access::{Certificate, Role, Tokens};
 pub use client::{Client, ConnectOptions, RemoteTransaction};
 pub use error::{Error, ErrorKind, Result};
 pub use limits::Limits;
+pub use logs::{LogFormat, log_to_stderr};
 pub use queries::{Edge, FoundEdge, Queries, RemoteRecord};
 pub use serve::{ServeOptions, Server};
 

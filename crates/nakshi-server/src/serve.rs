@@ -136,7 +136,7 @@ impl Server {
     /// # Errors
     /// [`ErrorKind::Storage`] if the system starts no threads; errors of the last commits.
     pub fn run(self, cancel: &CancelToken) -> Result<()> {
-        let Server { listener, pages, store, options, transport, .. } = self;
+        let Server { listener, address, pages, store, options, transport } = self;
         let limits = options.limits;
         let served = Arc::new(Served {
             store: Arc::clone(&store),
@@ -151,6 +151,12 @@ impl Server {
             outcomes: Outcomes::default(),
             began: Instant::now(),
         });
+        tracing::info!(
+            %address,
+            store = %store.path().display(),
+            read_only = served.read_only,
+            "serving"
+        );
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let (ending, ended) = watch::channel(());
         let answered = std::thread::scope(|scope| {
@@ -188,7 +194,11 @@ impl Server {
             })
         });
         // Commits whose clients have gone.
-        store.flush()?;
+        let answered = store.flush().map_err(Error::from).and(answered);
+        match &answered {
+            Ok(()) => tracing::info!("ended"),
+            Err(error) => tracing::error!(message = error.message.as_str(), "ended"),
+        }
         answered
     }
 }
@@ -310,6 +320,7 @@ async fn accept(
         };
         let Ok((place, stream)) = accepted else {
             // No more files or memory: wait for others to end.
+            tracing::warn!("a connection was not accepted");
             tokio::time::sleep(HEARTBEAT).await;
             continue;
         };

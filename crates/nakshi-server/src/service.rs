@@ -17,6 +17,7 @@ use crate::access::{Role, Tokens, denied};
 use crate::answer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::{KeptStates, Limits};
+use crate::logs;
 use crate::metrics::Metrics;
 use crate::outcomes::{Attempt, Outcome, Outcomes, id_of};
 use crate::parts;
@@ -91,6 +92,12 @@ impl Served {
         Ok(request)
     }
 
+    /// Counts a call that has ended, and tells of it if it matters to the operator.
+    fn count<T>(&self, call: &'static str, began: Instant, ended: &Result<T>) {
+        self.metrics.count(call, began, ended);
+        logs::tell(call, began, ended);
+    }
+
     /// Number of calls that are being answered.
     pub(crate) fn running_calls(&self) -> usize {
         self.limits.calls.saturating_sub(self.calls.available_permits())
@@ -127,7 +134,7 @@ impl Served {
             let query = wire::needed(request.query, "query that is known")?;
             answer::answer(&graph, query, &self.limits, &self.cancel)
         });
-        self.metrics.count(call, began, &answered);
+        self.count(call, began, &answered);
         answered.map(parts::cut)
     }
 
@@ -343,7 +350,7 @@ impl Graph for Service {
         let work = move || {
             let (_place, began) = (admitted.place, Instant::now());
             let reply = served.commit(request);
-            served.metrics.count("commit", began, &reply);
+            served.count("commit", began, &reply);
             reply
         };
         Ok(Response::new(aside(work).await??))
@@ -373,9 +380,9 @@ impl Graph for Service {
         let (served, steps) = (Arc::clone(&self.0), request.into_inner());
         tokio::spawn(async move {
             let _place = admitted.place;
-            let (began, metrics) = (Instant::now(), Arc::clone(&served));
-            let ended = transaction(served, steps, &replies).await;
-            metrics.metrics.count("transaction", began, &ended);
+            let began = Instant::now();
+            let ended = transaction(Arc::clone(&served), steps, &replies).await;
+            served.count("transaction", began, &ended);
             if let Err(error) = ended {
                 // The client has gone if nobody takes it.
                 let _ = replies.send(Ok(fault(&error))).await;

@@ -57,6 +57,7 @@ TOKEN = "NAKSHI_TOKEN"
     metavar="SECONDS",
     help="For a call [60].",
 )
+@options.word("--log", ["text", "json"], "Lines on standard error [text].")
 @click.option("--json", "as_json", is_flag=True, help="Print the address as one JSON object.")
 def serve(
     store: str,
@@ -71,6 +72,7 @@ def serve(
     max_rows: int | None,
     max_request: int | None,
     timeout: float | None,
+    log: str | None,
     as_json: bool,
 ) -> None:
     """Serve STORE, a graph with properties, to nakshi.connect and other clients of gRPC.
@@ -103,6 +105,7 @@ def serve(
             listen,
             ready,
             http=http,
+            json_logs=log == "json",
             read_only=read_only,
             certificate=None if certificate is None or key is None else (certificate, key),
             tokens=tokens,

@@ -1,0 +1,55 @@
+//! What a server tells its operator, a line an event on standard error.
+
+use std::time::{Duration, Instant};
+
+use tracing_subscriber::fmt::format::FmtSpan;
+
+use crate::error::{Error, ErrorKind};
+
+/// Time from which on a call is told.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// Form of the lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// JSON objects, for programs.
+    Json,
+}
+
+/// Writes the events of this process to standard error from now on; of the libraries, only what goes wrong.
+/// The first call in a process counts.
+pub fn log_to_stderr(format: LogFormat) {
+    let lines = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_span_events(FmtSpan::NONE)
+        .with_target(false)
+        .with_ansi(false)
+        .with_max_level(tracing::Level::INFO);
+    // An error says that there is a subscriber already.
+    let _ = match format {
+        LogFormat::Text => lines.try_init(),
+        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+    };
+}
+
+/// Tells of a call that took long, or failed by a fault of this machine.
+pub(crate) fn tell<T>(call: &'static str, began: Instant, ended: &Result<T, Error>) {
+    let seconds = began.elapsed().as_secs_f64();
+    if let Err(error) = ended
+        && is_of_server(error.kind)
+    {
+        let (kind, message) = (error.kind.name(), error.message.as_str());
+        tracing::error!(call, seconds, kind, message, "a call failed");
+    } else if began.elapsed() >= SLOW && call != "transaction" {
+        tracing::warn!(call, seconds, "a call took long");
+    }
+}
+
+/// Whether an error is for the operator, not only for the client.
+fn is_of_server(kind: ErrorKind) -> bool {
+    use ErrorKind as E;
+    matches!(kind, E::Poisoned | E::Corrupt | E::Storage | E::Internal)
+}
