@@ -219,7 +219,9 @@ impl Client {
         let address = host_and_port(address)?;
         let connection = Mutex::new(Arc::new(Connection::open(&address, &options)?));
         let client = Client { address, options, connection, seen: AtomicU64::new(0) };
-        client.status()?;
+        // Without patience: whoever connects wants to know at once that nobody answers.
+        let connection = client.connection()?;
+        client.status_by(&connection)?;
         Ok(client)
     }
 
@@ -301,11 +303,14 @@ impl Client {
         let (began, patience) = (Instant::now(), AWAY.min(self.options.timeout));
         let mut pause = AGAIN;
         loop {
-            let done = call(&self.connection()?);
+            let connection = self.connection()?;
+            let done = call(&connection);
             let away = done.as_ref().is_err_and(|error| error.kind == ErrorKind::Unavailable);
             if !away || began.elapsed() + pause > patience {
                 return done;
             }
+            // A server that was started anew gives the numbers that nobody has used once more.
+            connection.numbers.lock().unwrap_or_else(PoisonError::into_inner).clear();
             self.pause(pause)?;
             pause *= 2;
         }
@@ -334,11 +339,14 @@ impl Client {
     /// # Errors
     /// [`ErrorKind::Unavailable`], [`ErrorKind::Denied`], [`ErrorKind::Deadline`].
     pub fn status(&self) -> Result<StatusReply> {
-        let connection = self.connection()?;
+        self.repeated(|connection| self.status_by(connection))
+    }
+
+    fn status_by(&self, connection: &Connection) -> Result<StatusReply> {
         let mut stub = connection.stub.clone();
         let request = self.request(StatusRequest {});
         let call = async move { Ok(stub.status(request).await?.into_inner()) };
-        let status = self.wait(&connection, call)?;
+        let status = self.wait(connection, call)?;
         self.seen.fetch_max(status.commit, Relaxed);
         Ok(status)
     }
@@ -422,10 +430,13 @@ impl Client {
         if let Some(number) = kept().pop() {
             return Ok(number);
         }
-        let mut stub = connection.stub.clone();
-        let request = self.request(NewEdgeNumbersRequest { count: NUMBERS });
-        let call = async move { Ok(stub.new_edge_numbers(request).await?.into_inner().numbers) };
-        let mut numbers = self.wait(&connection, call)?;
+        let mut numbers = self.repeated(|connection| {
+            let mut stub = connection.stub.clone();
+            let request = self.request(NewEdgeNumbersRequest { count: NUMBERS });
+            let call =
+                async move { Ok(stub.new_edge_numbers(request).await?.into_inner().numbers) };
+            self.wait(connection, call)
+        })?;
         numbers.reverse();
         let missing = || Error::new(ErrorKind::Internal, "the server gave no number for an edge");
         let number = numbers.pop().ok_or_else(missing)?;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use nakshi_io::CancelToken;
 use nakshi_property::PropertyStore;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
@@ -32,6 +33,10 @@ use crate::v1::graph_server::GraphServer;
 const GRACE: Duration = Duration::from_secs(10);
 /// Time for the last answers to leave, when no call runs any more.
 const FLUSH: Duration = Duration::from_millis(200);
+/// Time for a stranger to show that it speaks TLS.
+const HANDSHAKE: Duration = Duration::from_secs(5);
+/// Time without a word from a client after which the system asks whether its machine is still there.
+const SILENCE: Duration = Duration::from_secs(60);
 /// Interval at which old states are forgotten, and other processes' commits read.
 const SWEEP: Duration = Duration::from_millis(200);
 /// Interval at which the server looks whether it should end.
@@ -112,7 +117,8 @@ impl Server {
         let address = listener.local_addr().map_err(no_listener)?;
         let mut transport = tonic::transport::Server::builder().timeout(options.limits.time);
         if let Some(Certificate { chain, key }) = &options.certificate {
-            let tls = ServerTlsConfig::new().identity(Identity::from_pem(chain, key));
+            let identity = Identity::from_pem(chain, key);
+            let tls = ServerTlsConfig::new().identity(identity).timeout(HANDSHAKE);
             transport = transport.tls_config(tls).map_err(failed)?;
         }
         if !options.read_only {
@@ -324,7 +330,9 @@ async fn accept(
             tokio::time::sleep(HEARTBEAT).await;
             continue;
         };
-        if stream.set_nodelay(true).is_err() {
+        let keepalive = TcpKeepalive::new().with_time(SILENCE).with_interval(SILENCE / 6);
+        let set = SockRef::from(&stream).set_tcp_keepalive(&keepalive);
+        if set.and_then(|()| stream.set_nodelay(true)).is_err() {
             continue;
         }
         served.connections.fetch_add(1, Relaxed);
