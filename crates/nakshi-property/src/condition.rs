@@ -45,6 +45,11 @@ impl From<Value> for Condition {
 }
 
 impl Condition {
+    /// Conditions by name, with borrowed names, as queries take them.
+    pub fn borrowed(wanted: &[(String, Condition)]) -> Vec<(&str, Condition)> {
+        wanted.iter().map(|(name, condition)| (name.as_str(), condition.clone())).collect()
+    }
+
     /// Encodes the condition for a property of type `ty`.
     ///
     /// # Errors

@@ -79,6 +79,15 @@ impl EdgeRecord {
         })
     }
 
+    /// The number of the `i`-th edge, as [`EdgeRecord::edge_id`] has it.
+    ///
+    /// # Errors
+    /// As [`EdgeRecord::edge_id`].
+    pub fn edge_number(&self, i: u64) -> Result<u64> {
+        let place = self.place(i)?.ok_or_else(|| self.no_edge(i))?;
+        place.number(self.graph.state().schema.edge_number())
+    }
+
     fn no_edge(&self, i: u64) -> Error {
         Error::Invalid(format!("there is no edge {i} in a record of {}", self.len()))
     }

@@ -48,7 +48,7 @@ pub struct Transaction {
     session: Option<u64>,
     /// Number of its turn, if it runs alone.
     turn: Option<u64>,
-    /// What the log has it by.
+    /// Id of its commit in the log.
     id: u128,
 }
 

@@ -126,8 +126,3 @@ fn condition(
         other => return Err(PyTypeError::new_err(format!("there is no condition '{other}'"))),
     })
 }
-
-/// The same conditions with borrowed names.
-pub fn borrowed(wanted: &[(String, Condition)]) -> Vec<(&str, Condition)> {
-    wanted.iter().map(|(name, condition)| (name.as_str(), condition.clone())).collect()
-}

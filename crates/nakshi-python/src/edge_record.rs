@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use nakshi::property::{EdgeId, EdgeRecord};
-use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PySlice};
 
@@ -98,8 +98,11 @@ impl Record {
     }
 }
 
+#[cfg(feature = "server")]
 fn other_graph() -> PyErr {
-    PyTypeError::new_err("the edge record is of another graph; read it from this one")
+    pyo3::exceptions::PyTypeError::new_err(
+        "the edge record is of another graph; read it from this one",
+    )
 }
 
 #[pymethods]

@@ -22,7 +22,7 @@ import_exception!(nakshi.errors, StateExpiredError);
 import_exception!(nakshi.errors, UnavailableError);
 
 thread_local! {
-    /// What a signal handler raised while this thread waited for a server.
+    /// The exception of a signal handler that ran while this thread waited for a server.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
@@ -70,10 +70,20 @@ impl From<server::Error> for Failure {
     }
 }
 
-/// What answers queries: a server, or a transaction on it.
+/// A server, or a transaction on it: both answer queries.
 pub(crate) enum Source {
     Client(Arc<Client>),
     Transaction(Box<RemoteTransaction>),
+}
+
+impl Source {
+    /// The client; of a transaction, the one that began it.
+    pub(crate) fn client(&self) -> &Arc<Client> {
+        match self {
+            Source::Client(client) => client,
+            Source::Transaction(transaction) => transaction.client(),
+        }
+    }
 }
 
 impl Queries for Source {

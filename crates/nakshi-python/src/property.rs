@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nakshi::property::{
-    EdgeData, EdgeId, LoadOptions, LogEntries, LogEntry, Projection, PropertyGraph, PropertyStore,
-    QueryOrder, Transaction, project, tao,
+    Condition, EdgeData, EdgeId, LoadOptions, LogEntries, LogEntry, Projection, PropertyGraph,
+    PropertyStore, QueryOrder, Transaction, project, tao,
 };
 use nakshi::store::ExternalId;
 use nakshi::store::import;
@@ -16,11 +16,13 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use crate::builders::hooks;
 use crate::call::{long, long_json};
 use crate::changes::changes_of;
-use crate::conditions::{Asked, borrowed, wanted, wanted_of_edges};
+use crate::conditions::{Asked, wanted, wanted_of_edges};
 use crate::edge_record::Record;
 use crate::errors::Failure;
 use crate::outcome::Outcome;
-use crate::values::{Edge, Incoming, dict, edge, edges, id_of, ids, incoming, of_id, told_counts};
+use crate::values::{
+    Edge, Incoming, borrowed_names, dict, edge, edges, id_of, ids, incoming, of_id, told_counts,
+};
 
 /// Options of a compaction.
 pub fn load_options(
@@ -371,8 +373,7 @@ impl PyProperties {
     ) -> PyResult<Bound<'py, PyDict>> {
         let (graph, id) = (&self.graph()?, id_of(id)?);
         let found = py.detach(|| {
-            let names: Option<Vec<&str>> =
-                names.as_ref().map(|names| names.iter().map(String::as_str).collect());
+            let names = borrowed_names(names.as_ref());
             graph.get_node_property(&id, names.as_deref())
         });
         dict(py, &found.map_err(Failure::from)?)
@@ -389,8 +390,7 @@ impl PyProperties {
         let graph = &self.graph()?;
         let ids = ids.iter().map(id_of).collect::<PyResult<Vec<_>>>()?;
         let found = py.detach(|| {
-            let names: Option<Vec<&str>> =
-                names.as_ref().map(|names| names.iter().map(String::as_str).collect());
+            let names = borrowed_names(names.as_ref());
             graph.get_node_properties(&ids, names.as_deref())
         });
         found.map_err(Failure::from)?.iter().map(|values| dict(py, values)).collect()
@@ -425,7 +425,7 @@ impl PyProperties {
         let graph = &self.graph()?;
         let wanted = wanted(graph, properties, text)?;
         let order = QueryOrder { by: order_by, descending, limit };
-        let found = py.detach(|| graph.find_nodes(&borrowed(&wanted), &order));
+        let found = py.detach(|| graph.find_nodes(&Condition::borrowed(&wanted), &order));
         ids(py, &found.map_err(Failure::from)?)
     }
 
@@ -434,7 +434,7 @@ impl PyProperties {
     fn count_nodes(&self, py: Python<'_>, properties: Vec<Asked<'_>>, text: bool) -> PyResult<u64> {
         let graph = &self.graph()?;
         let wanted = wanted(graph, properties, text)?;
-        let count = py.detach(|| graph.count_nodes(&borrowed(&wanted)));
+        let count = py.detach(|| graph.count_nodes(&Condition::borrowed(&wanted)));
         Ok(count.map_err(Failure::from)?)
     }
 
@@ -449,7 +449,7 @@ impl PyProperties {
     ) -> PyResult<Vec<(Bound<'py, PyAny>, u64)>> {
         let graph = &self.graph()?;
         let wanted = wanted(graph, properties, text)?;
-        let counts = py.detach(|| graph.count_nodes_by(&borrowed(&wanted), by));
+        let counts = py.detach(|| graph.count_nodes_by(&Condition::borrowed(&wanted), by));
         told_counts(py, &counts.map_err(Failure::from)?)
     }
 
@@ -471,7 +471,8 @@ impl PyProperties {
         let (graph, id) = (&self.graph()?, id_of(id)?);
         let wanted = wanted(graph, properties, text)?;
         let order = QueryOrder { by: order_by, descending, limit };
-        let found = py.detach(|| graph.find_neighbors(&id, edge_type, &borrowed(&wanted), &order));
+        let found = py
+            .detach(|| graph.find_neighbors(&id, edge_type, &Condition::borrowed(&wanted), &order));
         ids(py, &found.map_err(Failure::from)?)
     }
 
@@ -581,7 +582,8 @@ impl PyProperties {
         let graph = &self.graph()?;
         let wanted = wanted_of_edges(graph, properties, text)?;
         let order = QueryOrder { by: order_by, descending, limit };
-        let found = py.detach(|| graph.find_edges_of(edge_type, &borrowed(&wanted), &order));
+        let found =
+            py.detach(|| graph.find_edges_of(edge_type, &Condition::borrowed(&wanted), &order));
         let found = found.map_err(Failure::from)?;
         let edge = |(source, ty, data): (ExternalId, &str, EdgeData<'_>)| {
             Ok((of_id(py, &source)?, ty.to_owned(), edge(py, &data)?))
@@ -600,7 +602,7 @@ impl PyProperties {
     ) -> PyResult<u64> {
         let graph = &self.graph()?;
         let wanted = wanted_of_edges(graph, properties, text)?;
-        let count = py.detach(|| graph.count_edges(edge_type, &borrowed(&wanted)));
+        let count = py.detach(|| graph.count_edges(edge_type, &Condition::borrowed(&wanted)));
         Ok(count.map_err(Failure::from)?)
     }
 
@@ -616,7 +618,8 @@ impl PyProperties {
     ) -> PyResult<Vec<(Bound<'py, PyAny>, u64)>> {
         let graph = &self.graph()?;
         let wanted = wanted_of_edges(graph, properties, text)?;
-        let counts = py.detach(|| graph.count_edges_by(edge_type, &borrowed(&wanted), by));
+        let counts =
+            py.detach(|| graph.count_edges_by(edge_type, &Condition::borrowed(&wanted), by));
         told_counts(py, &counts.map_err(Failure::from)?)
     }
 

@@ -4,19 +4,21 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use nakshi::property::{EdgeId, QueryOrder};
+use nakshi::property::{Condition, EdgeId, QueryOrder};
 use nakshi::server::{self, Client, ConnectOptions, ErrorKind, FoundEdge, Queries};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 use crate::changes::changes_of;
-use crate::conditions::{Asked, borrowed, conditions};
+use crate::conditions::{Asked, conditions};
 use crate::edge_record::Record;
 use crate::errors::{Failure, UnsupportedError};
 use crate::on_server::{RecordOnServer, Source, asked, edge, edges, interrupted, no_edge};
 use crate::property::{PyTicket, ended};
-use crate::values::{Edge, Incoming, dict, id_of, ids, incoming, of_id, told_counts};
+use crate::values::{
+    Edge, Incoming, borrowed_names, dict, id_of, ids, incoming, of_id, told_counts,
+};
 
 /// A graph with properties on a server, or a transaction on it. It has the methods of `Properties`.
 #[pyclass(frozen, module = "nakshi._core")]
@@ -31,7 +33,7 @@ impl Remote {
         Remote { address: address.to_owned(), source: Mutex::new(Some(Arc::new(source))) }
     }
 
-    /// What answers; of a transaction, also when it has ended.
+    /// The server, or the transaction, also one that has ended.
     fn opened(&self) -> PyResult<Arc<Source>> {
         let source = self.source.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(source.ok_or_else(|| Failure::Closed(self.address.clone()))?)
@@ -81,10 +83,7 @@ impl Remote {
 
     /// The server and its graph, as a dictionary.
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let found = self.ask(py, |source| match source {
-            Source::Client(client) => client.status(),
-            Source::Transaction(transaction) => transaction.client().status(),
-        })?;
+        let found = self.ask(py, |source| source.client().status())?;
         let told = PyDict::new(py);
         told.set_item("version", found.version)?;
         told.set_item("role", found.role)?;
@@ -116,10 +115,7 @@ impl Remote {
 
     /// Begins a transaction; other commits wait for one that runs alone.
     fn transaction(&self, py: Python<'_>, alone: bool) -> PyResult<Self> {
-        let begun = self.ask(py, |source| match source {
-            Source::Client(client) => client.transaction(alone),
-            Source::Transaction(transaction) => transaction.client().transaction(alone),
-        })?;
+        let begun = self.ask(py, |source| source.client().transaction(alone))?;
         Ok(Remote::of(&self.address, Source::Transaction(Box::new(begun))))
     }
 
@@ -159,10 +155,7 @@ impl Remote {
 
     /// A number for a new edge, which no edge has had.
     fn new_edge_number(&self, py: Python<'_>) -> PyResult<u64> {
-        self.ask(py, |source| match source {
-            Source::Client(client) => client.new_edge_number(),
-            Source::Transaction(transaction) => transaction.client().new_edge_number(),
-        })
+        self.ask(py, |source| source.client().new_edge_number())
     }
 
     /// Properties of a node, by name; all that it has if `names` is `None`.
@@ -175,8 +168,7 @@ impl Remote {
     ) -> PyResult<Bound<'py, PyDict>> {
         let id = id_of(id)?;
         let found = self.ask(py, |source| {
-            let names: Option<Vec<&str>> =
-                names.as_ref().map(|names| names.iter().map(String::as_str).collect());
+            let names = borrowed_names(names.as_ref());
             source.get_node_property(&id, names.as_deref())
         })?;
         dict(py, &found)
@@ -192,8 +184,7 @@ impl Remote {
     ) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let ids = ids.iter().map(id_of).collect::<PyResult<Vec<_>>>()?;
         let found = self.ask(py, |source| {
-            let names: Option<Vec<&str>> =
-                names.as_ref().map(|names| names.iter().map(String::as_str).collect());
+            let names = borrowed_names(names.as_ref());
             source.get_node_properties(&ids, names.as_deref())
         })?;
         found.iter().map(|values| dict(py, values)).collect()
@@ -226,13 +217,13 @@ impl Remote {
     ) -> PyResult<Bound<'py, PyList>> {
         let wanted = conditions(properties)?;
         let order = QueryOrder { by: order_by, descending, limit };
-        ids(py, &self.ask(py, |source| source.find_nodes(&borrowed(&wanted), &order))?)
+        ids(py, &self.ask(py, |source| source.find_nodes(&Condition::borrowed(&wanted), &order))?)
     }
 
     /// Number of nodes that meet all conditions.
     fn count_nodes(&self, py: Python<'_>, properties: Vec<Asked<'_>>) -> PyResult<u64> {
         let wanted = conditions(properties)?;
-        self.ask(py, |source| source.count_nodes(&borrowed(&wanted)))
+        self.ask(py, |source| source.count_nodes(&Condition::borrowed(&wanted)))
     }
 
     /// Counts of the nodes that meet all conditions, by the value of a property.
@@ -243,7 +234,10 @@ impl Remote {
         by: &str,
     ) -> PyResult<Vec<(Bound<'py, PyAny>, u64)>> {
         let wanted = conditions(properties)?;
-        told_counts(py, &self.ask(py, |source| source.count_nodes_by(&borrowed(&wanted), by))?)
+        told_counts(
+            py,
+            &self.ask(py, |source| source.count_nodes_by(&Condition::borrowed(&wanted), by))?,
+        )
     }
 
     /// Destinations of a node's edges that meet all conditions, sorted by a property if `order_by`
@@ -262,8 +256,9 @@ impl Remote {
     ) -> PyResult<Bound<'py, PyList>> {
         let (id, wanted) = (id_of(id)?, conditions(properties)?);
         let order = QueryOrder { by: order_by, descending, limit };
-        let ask =
-            |source: &Source| source.find_neighbors(&id, edge_type, &borrowed(&wanted), &order);
+        let ask = |source: &Source| {
+            source.find_neighbors(&id, edge_type, &Condition::borrowed(&wanted), &order)
+        };
         ids(py, &self.ask(py, ask)?)
     }
 
@@ -350,7 +345,8 @@ impl Remote {
     ) -> PyResult<Vec<(Bound<'py, PyAny>, String, Edge<'py>)>> {
         let wanted = conditions(properties)?;
         let order = QueryOrder { by: order_by, descending, limit };
-        let ask = |source: &Source| source.find_edges(edge_type, &borrowed(&wanted), &order);
+        let ask =
+            |source: &Source| source.find_edges(edge_type, &Condition::borrowed(&wanted), &order);
         let one = |found: FoundEdge| {
             Ok((of_id(py, &found.source)?, found.edge_type, edge(py, &found.edge)?))
         };
@@ -366,7 +362,7 @@ impl Remote {
         properties: Vec<Asked<'_>>,
     ) -> PyResult<u64> {
         let wanted = conditions(properties)?;
-        self.ask(py, |source| source.count_edges(edge_type, &borrowed(&wanted)))
+        self.ask(py, |source| source.count_edges(edge_type, &Condition::borrowed(&wanted)))
     }
 
     /// Counts of the edges of a type, or of any, that meet all conditions, by the value of a property.
@@ -379,7 +375,8 @@ impl Remote {
         by: &str,
     ) -> PyResult<Vec<(Bound<'py, PyAny>, u64)>> {
         let wanted = conditions(properties)?;
-        let ask = |source: &Source| source.count_edges_by(edge_type, &borrowed(&wanted), by);
+        let ask =
+            |source: &Source| source.count_edges_by(edge_type, &Condition::borrowed(&wanted), by);
         told_counts(py, &self.ask(py, ask)?)
     }
 

@@ -94,6 +94,11 @@ pub(crate) fn edge<'py>(py: Python<'py>, data: &EdgeData<'_>) -> PyResult<Edge<'
     Ok((of_id(py, &data.destination)?, data.timestamp, dict(py, &data.properties)?))
 }
 
+/// Names as queries take them.
+pub(crate) fn borrowed_names(names: Option<&Vec<String>>) -> Option<Vec<&str>> {
+    names.map(|names| names.iter().map(String::as_str).collect())
+}
+
 /// The edges that lead to a node.
 pub(crate) fn incoming<'py>(
     py: Python<'py>,

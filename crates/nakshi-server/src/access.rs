@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use nakshi_store::Error as StoreError;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -11,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// Least length of a token.
 const SHORTEST: usize = 16;
 
-/// What the bearer of a token may do.
+/// The calls that the bearer of a token may make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// Query.
@@ -37,9 +38,7 @@ impl Tokens {
     /// [`ErrorKind::Parameter`] for a file that others can read, that has no token, or a line that is
     /// none; [`ErrorKind::Storage`].
     pub fn read(path: &Path) -> Result<Self> {
-        let failed = |error: std::io::Error| {
-            Error::new(ErrorKind::Storage, format!("cannot read {}: {error}", path.display()))
-        };
+        let failed = |error| StoreError::io("read", path, error);
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -124,11 +123,8 @@ impl Certificate {
     /// # Errors
     /// [`ErrorKind::Storage`].
     pub fn read(chain: &Path, key: &Path) -> Result<Self> {
-        let read = |path: &Path| {
-            std::fs::read(path).map_err(|error| {
-                Error::new(ErrorKind::Storage, format!("cannot read {}: {error}", path.display()))
-            })
-        };
+        let read =
+            |path: &Path| std::fs::read(path).map_err(|error| StoreError::io("read", path, error));
         Ok(Certificate { chain: read(chain)?, key: read(key)? })
     }
 }

@@ -1,7 +1,7 @@
 //! Runs a query on a graph.
 
 use nakshi_io::CancelToken;
-use nakshi_property::{Condition, EdgeData, PropertyGraph, QueryOrder, Value, tao};
+use nakshi_property::{Condition, EdgeData, IncomingEdge, PropertyGraph, QueryOrder, Value, tao};
 use nakshi_store::ExternalId;
 
 use crate::error::{Error, Result};
@@ -25,7 +25,7 @@ pub(crate) fn is_short(query: &Query) -> bool {
     }
 }
 
-/// What a query is called in metrics.
+/// Name of a query in metrics.
 pub(crate) fn name(query: &Query) -> &'static str {
     match query {
         Query::NodeProperties(_) => "node_properties",
@@ -56,250 +56,227 @@ pub(crate) fn answer(
     limits: &Limits,
     cancel: &CancelToken,
 ) -> Result<Answer> {
-    let mut answer = Answer { commit: graph.commit(), ..Answer::default() };
-    match query {
-        Query::NodeProperties(_) | Query::NodePart(_) | Query::Object(_) => {
-            of_node(graph, query, limits, &mut answer)?;
-        }
-        Query::Nodes(_) | Query::CountNodes(_) | Query::Neighbors(_) => {
-            of_nodes(graph, query, limits, &mut answer)?;
-        }
-        Query::Records(_) | Query::RecordRange(_) | Query::RecordEdges(_) => {
-            of_record(graph, query, limits, &mut answer)?;
-        }
-        Query::Incoming(_) | Query::Edge(_) | Query::Edges(_) | Query::CountEdges(_) => {
-            of_edges(graph, query, limits, &mut answer)?;
-        }
-        Query::AssocCount(_)
-        | Query::AssocRange(_)
-        | Query::AssocGet(_)
-        | Query::AssocTimeRange(_) => of_tao(graph, query, limits, &mut answer)?,
-        Query::Schema(query) => {
-            let catalog = graph.catalog(query.exact, cancel)?;
-            answer.schema = serde_json::to_string(&catalog)
-                .map_err(|error| Error::parameter(error.to_string()))?;
-        }
-    }
-    Ok(answer)
-}
-
-fn of_node(
-    graph: &PropertyGraph,
-    query: Query,
-    limits: &Limits,
-    answer: &mut Answer,
-) -> Result<()> {
-    let told = |values: &[(&str, Value)]| v1::Properties { properties: wire::properties(values) };
-    match query {
-        Query::NodeProperties(query) => {
-            limits.refuse_rows(query.ids.len() as u64)?;
-            let ids = wire::of_ids(query.ids)?;
-            let names: Option<Vec<&str>> =
-                query.names.as_ref().map(|all| all.names.iter().map(String::as_str).collect());
-            let found = match &ids[..] {
-                [id] => vec![graph.get_node_property(id, names.as_deref())?],
-                ids => graph.get_node_properties(ids, names.as_deref())?,
-            };
-            answer.properties = found.iter().map(|values| told(values)).collect();
-        }
-        Query::NodePart(query) => {
-            let part = query.offset..query.offset.saturating_add(query.length);
-            answer.part = graph.read_node_property(&wire::of_id(query.id)?, &query.name, part)?;
-        }
-        Query::Object(query) => {
-            let found = tao::obj_get(graph, &wire::of_id(query.id)?)?;
-            answer.properties = found.iter().map(|values| told(values)).collect();
-        }
-        _ => {}
-    }
-    Ok(())
-}
-
-fn of_nodes(
-    graph: &PropertyGraph,
-    query: Query,
-    limits: &Limits,
-    answer: &mut Answer,
-) -> Result<()> {
-    match query {
-        Query::Nodes(query) => {
-            let wanted = wire::of_filters(query.r#where)?;
-            let order = query.order.unwrap_or_default();
-            let found = graph.find_nodes(&borrowed(&wanted), &ordered(&order, limits))?;
-            answer.ids = ids(found, limits)?;
-        }
-        Query::CountNodes(query) => {
-            let wanted = wire::of_filters(query.r#where)?;
-            match &query.by {
-                None => answer.count = Some(graph.count_nodes(&borrowed(&wanted))?),
-                Some(by) => {
-                    answer.counts = counts(graph.count_nodes_by(&borrowed(&wanted), by)?, limits)?;
-                }
-            }
-        }
-        Query::Neighbors(query) => {
-            let wanted = wire::of_filters(query.r#where)?;
-            let (id, order) = (wire::of_id(query.id)?, query.order.unwrap_or_default());
-            let found = graph.find_neighbors(
-                &id,
-                query.edge_type.as_deref(),
-                &borrowed(&wanted),
-                &ordered(&order, limits),
-            )?;
-            answer.ids = ids(found, limits)?;
-        }
-        _ => {}
-    }
-    Ok(())
-}
-
-fn of_record(
-    graph: &PropertyGraph,
-    query: Query,
-    limits: &Limits,
-    answer: &mut Answer,
-) -> Result<()> {
-    match query {
-        Query::Records(query) => {
-            let id = wire::of_id(query.id)?;
-            let found = match query.edge_type {
-                Some(edge_type) => vec![graph.get_edge_record(&id, &edge_type)?],
-                None => graph.get_edge_records(&id)?,
-            };
-            let told = found.iter().map(|record| v1::Record {
-                edge_type: record.edge_type().to_owned(),
-                edges: record.len(),
-            });
-            answer.records = told.collect();
-        }
-        Query::RecordRange(query) => {
-            let record = graph.get_edge_record(&wire::of_id(query.id)?, &query.edge_type)?;
-            let found = graph.get_edge_range(&record, query.low, query.high)?;
-            answer.range = Some(v1::Places { begin: found.start, end: found.end });
-        }
-        Query::RecordEdges(query) => {
-            let record = graph.get_edge_record(&wire::of_id(query.id)?, &query.edge_type)?;
-            let places = query.begin..query.end.min(record.len());
-            limits.refuse_rows(places.end.saturating_sub(places.start))?;
-            for (place, data) in places.clone().zip(record.edges(places)?) {
-                let number = record.edge_id(place)?.number;
-                answer.edges.push(v1::Edge { number, ..edge(&data) });
-            }
-        }
-        _ => {}
-    }
-    Ok(())
-}
-
-fn of_edges(
-    graph: &PropertyGraph,
-    query: Query,
-    limits: &Limits,
-    answer: &mut Answer,
-) -> Result<()> {
-    match query {
-        Query::Incoming(query) => {
-            let id = wire::of_id(query.id)?;
-            let found = graph.get_incoming_edges(&id, query.edge_type.as_deref())?;
-            limits.refuse_rows(found.len() as u64)?;
-            let told = found.into_iter().map(|one| v1::Edge {
-                source: Some(wire::id(&one.source)),
-                edge_type: Some(one.edge_type),
-                timestamp: one.timestamp,
-                properties: wire::properties(&one.properties),
-                ..v1::Edge::default()
-            });
-            answer.edges = told.collect();
-        }
-        Query::Edge(query) => {
-            let id = wire::of_edge_id(Some(query))?;
-            let found = graph.get_edge(&id)?;
-            answer.edges = found.iter().map(edge).collect();
-        }
-        Query::Edges(query) => {
-            let wanted = wire::of_filters(query.r#where)?;
-            let order = query.order.unwrap_or_default();
-            let edge_type = query.edge_type.as_deref();
-            let found =
-                graph.find_edges_of(edge_type, &borrowed(&wanted), &ordered(&order, limits))?;
-            limits.refuse_rows(found.len() as u64)?;
-            let told = found.iter().map(|(source, edge_type, data)| v1::Edge {
-                source: Some(wire::id(source)),
-                edge_type: Some((*edge_type).to_owned()),
-                ..edge(data)
-            });
-            answer.edges = told.collect();
-        }
-        Query::CountEdges(query) => {
-            let wanted = wire::of_filters(query.r#where)?;
-            let (edge_type, wanted) = (query.edge_type.as_deref(), borrowed(&wanted));
-            match &query.by {
-                None => answer.count = Some(graph.count_edges(edge_type, &wanted)?),
-                Some(by) => {
-                    answer.counts = counts(graph.count_edges_by(edge_type, &wanted, by)?, limits)?;
-                }
-            }
-        }
-        _ => {}
-    }
-    Ok(())
-}
-
-fn of_tao(graph: &PropertyGraph, query: Query, limits: &Limits, answer: &mut Answer) -> Result<()> {
-    let most = (limits.rows as u64).saturating_add(1);
-    let found = match query {
-        Query::AssocCount(query) => {
-            let count = tao::assoc_count(graph, &wire::of_id(query.id)?, &query.edge_type)?;
-            answer.count = Some(count);
-            return Ok(());
-        }
-        Query::AssocRange(query) => {
-            let (id, limit) = (wire::of_id(query.id)?, query.limit.min(most));
-            tao::assoc_range(graph, &id, &query.edge_type, query.place, limit)?
-        }
-        Query::AssocGet(query) => {
-            let (id, others) = (wire::of_id(query.id)?, wire::of_ids(query.others)?);
-            tao::assoc_get(graph, &id, &query.edge_type, &others, query.low, query.high)?
-        }
-        Query::AssocTimeRange(query) => {
-            let (id, limit) = (wire::of_id(query.id)?, query.limit.min(most));
-            let (high, low) = (query.high, query.low);
-            tao::assoc_time_range(graph, &id, &query.edge_type, high, low, limit)?
-        }
-        _ => return Ok(()),
+    let on = On { graph, limits };
+    let answer = match query {
+        Query::NodeProperties(query) => on.node_properties(query),
+        Query::NodePart(query) => on.node_part(query),
+        Query::Nodes(query) => on.nodes(query),
+        Query::CountNodes(query) => on.count_nodes(query),
+        Query::Neighbors(query) => on.neighbors(query),
+        Query::Records(query) => on.records(query),
+        Query::RecordRange(query) => on.record_range(query),
+        Query::RecordEdges(query) => on.record_edges(query),
+        Query::Incoming(query) => on.incoming(query),
+        Query::Edge(query) => on.edge(query),
+        Query::Edges(query) => on.edges(query),
+        Query::CountEdges(query) => on.count_edges(query),
+        Query::Object(query) => on.object(query),
+        Query::AssocCount(query) => on.assoc_count(query),
+        Query::AssocRange(query) => on.assoc_range(query),
+        Query::AssocGet(query) => on.assoc_get(query),
+        Query::AssocTimeRange(query) => on.assoc_time_range(query),
+        Query::Schema(query) => on.schema(query, cancel),
     };
-    limits.refuse_rows(found.len() as u64)?;
-    answer.edges = found.iter().map(edge).collect();
-    Ok(())
+    Ok(Answer { commit: graph.commit(), ..answer? })
 }
 
-fn borrowed(wanted: &[(String, Condition)]) -> Vec<(&str, Condition)> {
-    wanted.iter().map(|(name, condition)| (name.as_str(), condition.clone())).collect()
+/// A graph, and the limits of the answers on it.
+struct On<'g> {
+    graph: &'g PropertyGraph,
+    limits: &'g Limits,
 }
 
-/// The order that was asked for, with at most one row more than the limit.
-fn ordered<'o>(order: &'o v1::Order, limits: &Limits) -> QueryOrder<'o> {
-    let most = limits.rows.saturating_add(1);
-    let limit = order.limit.map_or(most, |limit| usize::try_from(limit).unwrap_or(most));
-    QueryOrder {
-        by: order.by.as_deref(),
-        descending: order.descending,
-        limit: Some(limit.min(most)),
+impl On<'_> {
+    fn node_properties(&self, query: v1::NodeProperties) -> Result<Answer> {
+        self.limits.refuse_rows(query.ids.len() as u64)?;
+        let ids = wire::of_ids(query.ids)?;
+        let names: Option<Vec<&str>> =
+            query.names.as_ref().map(|all| all.names.iter().map(String::as_str).collect());
+        let found = match &ids[..] {
+            [id] => vec![self.graph.get_node_property(id, names.as_deref())?],
+            ids => self.graph.get_node_properties(ids, names.as_deref())?,
+        };
+        let properties = found.iter().map(|values| properties(values)).collect();
+        Ok(Answer { properties, ..Answer::default() })
+    }
+
+    fn node_part(&self, query: v1::NodePart) -> Result<Answer> {
+        let part = query.offset..query.offset.saturating_add(query.length);
+        let part = self.graph.read_node_property(&wire::of_id(query.id)?, &query.name, part)?;
+        Ok(Answer { part, ..Answer::default() })
+    }
+
+    fn nodes(&self, query: v1::Nodes) -> Result<Answer> {
+        let wanted = wire::of_filters(query.r#where)?;
+        let order = query.order.unwrap_or_default();
+        self.ids(self.graph.find_nodes(&Condition::borrowed(&wanted), &self.ordered(&order))?)
+    }
+
+    fn count_nodes(&self, query: v1::CountNodes) -> Result<Answer> {
+        let wanted = wire::of_filters(query.r#where)?;
+        let wanted = Condition::borrowed(&wanted);
+        match &query.by {
+            None => Ok(count(self.graph.count_nodes(&wanted)?)),
+            Some(by) => self.counts(&self.graph.count_nodes_by(&wanted, by)?),
+        }
+    }
+
+    fn neighbors(&self, query: v1::Neighbors) -> Result<Answer> {
+        let wanted = wire::of_filters(query.r#where)?;
+        let (wanted, edge_type) = (Condition::borrowed(&wanted), query.edge_type.as_deref());
+        let (id, order) = (wire::of_id(query.id)?, query.order.unwrap_or_default());
+        self.ids(self.graph.find_neighbors(&id, edge_type, &wanted, &self.ordered(&order))?)
+    }
+
+    fn records(&self, query: v1::Records) -> Result<Answer> {
+        let id = wire::of_id(query.id)?;
+        let found = match query.edge_type {
+            Some(edge_type) => vec![self.graph.get_edge_record(&id, &edge_type)?],
+            None => self.graph.get_edge_records(&id)?,
+        };
+        let told = found.iter().map(|record| v1::Record {
+            edge_type: record.edge_type().to_owned(),
+            edges: record.len(),
+        });
+        Ok(Answer { records: told.collect(), ..Answer::default() })
+    }
+
+    fn record_range(&self, query: v1::RecordRange) -> Result<Answer> {
+        let record = self.graph.get_edge_record(&wire::of_id(query.id)?, &query.edge_type)?;
+        let found = self.graph.get_edge_range(&record, query.low, query.high)?;
+        let range = Some(v1::Places { begin: found.start, end: found.end });
+        Ok(Answer { range, ..Answer::default() })
+    }
+
+    fn record_edges(&self, query: v1::RecordEdges) -> Result<Answer> {
+        let record = self.graph.get_edge_record(&wire::of_id(query.id)?, &query.edge_type)?;
+        let places = query.begin..query.end.min(record.len());
+        self.limits.refuse_rows(places.end.saturating_sub(places.start))?;
+        let found = places.clone().zip(record.edges(places)?);
+        let one = |(place, data): (u64, EdgeData<'_>)| {
+            Ok(v1::Edge { number: record.edge_number(place)?, ..edge(&data) })
+        };
+        let edges = found.map(one).collect::<Result<_>>()?;
+        Ok(Answer { edges, ..Answer::default() })
+    }
+
+    fn incoming(&self, query: v1::Incoming) -> Result<Answer> {
+        let id = wire::of_id(query.id)?;
+        let found = self.graph.get_incoming_edges(&id, query.edge_type.as_deref())?;
+        let one = |one: &IncomingEdge| v1::Edge {
+            source: Some(wire::id(&one.source)),
+            edge_type: Some(one.edge_type.clone()),
+            timestamp: one.timestamp,
+            properties: wire::properties(&one.properties),
+            ..v1::Edge::default()
+        };
+        self.told(&found, one)
+    }
+
+    fn edge(&self, query: v1::EdgeId) -> Result<Answer> {
+        let found = self.graph.get_edge(&wire::of_edge_id(Some(query))?)?;
+        Ok(Answer { edges: found.iter().map(edge).collect(), ..Answer::default() })
+    }
+
+    fn edges(&self, query: v1::Edges) -> Result<Answer> {
+        let wanted = wire::of_filters(query.r#where)?;
+        let (wanted, edge_type) = (Condition::borrowed(&wanted), query.edge_type.as_deref());
+        let order = query.order.unwrap_or_default();
+        let found = self.graph.find_edges_of(edge_type, &wanted, &self.ordered(&order))?;
+        self.told(&found, |(source, edge_type, data)| v1::Edge {
+            source: Some(wire::id(source)),
+            edge_type: Some((*edge_type).to_owned()),
+            ..edge(data)
+        })
+    }
+
+    fn count_edges(&self, query: v1::CountEdges) -> Result<Answer> {
+        let wanted = wire::of_filters(query.r#where)?;
+        let (wanted, edge_type) = (Condition::borrowed(&wanted), query.edge_type.as_deref());
+        match &query.by {
+            None => Ok(count(self.graph.count_edges(edge_type, &wanted)?)),
+            Some(by) => self.counts(&self.graph.count_edges_by(edge_type, &wanted, by)?),
+        }
+    }
+
+    fn object(&self, query: v1::Object) -> Result<Answer> {
+        let found = tao::obj_get(self.graph, &wire::of_id(query.id)?)?;
+        let properties = found.iter().map(|values| properties(values)).collect();
+        Ok(Answer { properties, ..Answer::default() })
+    }
+
+    fn assoc_count(&self, query: v1::AssocCount) -> Result<Answer> {
+        Ok(count(tao::assoc_count(self.graph, &wire::of_id(query.id)?, &query.edge_type)?))
+    }
+
+    fn assoc_range(&self, query: v1::AssocRange) -> Result<Answer> {
+        let (id, limit) = (wire::of_id(query.id)?, query.limit.min(self.most()));
+        let found = tao::assoc_range(self.graph, &id, &query.edge_type, query.place, limit)?;
+        self.told(&found, edge)
+    }
+
+    fn assoc_get(&self, query: v1::AssocGet) -> Result<Answer> {
+        let (id, others) = (wire::of_id(query.id)?, wire::of_ids(query.others)?);
+        let (low, high) = (query.low, query.high);
+        self.told(&tao::assoc_get(self.graph, &id, &query.edge_type, &others, low, high)?, edge)
+    }
+
+    fn assoc_time_range(&self, query: v1::AssocTimeRange) -> Result<Answer> {
+        let (id, limit) = (wire::of_id(query.id)?, query.limit.min(self.most()));
+        let (low, high) = (query.low, query.high);
+        let found = tao::assoc_time_range(self.graph, &id, &query.edge_type, high, low, limit)?;
+        self.told(&found, edge)
+    }
+
+    fn schema(&self, query: v1::Schema, cancel: &CancelToken) -> Result<Answer> {
+        let catalog = self.graph.catalog(query.exact, cancel)?;
+        let schema =
+            serde_json::to_string(&catalog).map_err(|error| Error::parameter(error.to_string()))?;
+        Ok(Answer { schema, ..Answer::default() })
+    }
+
+    /// Rows that a query is asked for at most: one more than an answer may have, which shows.
+    fn most(&self) -> u64 {
+        (self.limits.rows as u64).saturating_add(1)
+    }
+
+    /// The order that was asked for, with at most one row more than the limit.
+    fn ordered<'o>(&self, order: &'o v1::Order) -> QueryOrder<'o> {
+        let limit = order.limit.unwrap_or(u64::MAX).min(self.most());
+        QueryOrder {
+            by: order.by.as_deref(),
+            descending: order.descending,
+            limit: Some(usize::try_from(limit).unwrap_or(usize::MAX)),
+        }
+    }
+
+    fn ids(&self, found: Vec<ExternalId>) -> Result<Answer> {
+        self.limits.refuse_rows(found.len() as u64)?;
+        Ok(Answer { ids: found.iter().map(wire::id).collect(), ..Answer::default() })
+    }
+
+    fn counts(&self, found: &[(Value, u64)]) -> Result<Answer> {
+        self.limits.refuse_rows(found.len() as u64)?;
+        let one = |(value, count): &(Value, u64)| v1::Count {
+            value: Some(wire::value(value)),
+            count: *count,
+        };
+        Ok(Answer { counts: found.iter().map(one).collect(), ..Answer::default() })
+    }
+
+    /// Edges as rows.
+    fn told<T>(&self, found: &[T], one: impl Fn(&T) -> v1::Edge) -> Result<Answer> {
+        self.limits.refuse_rows(found.len() as u64)?;
+        Ok(Answer { edges: found.iter().map(one).collect(), ..Answer::default() })
     }
 }
 
-fn ids(found: Vec<ExternalId>, limits: &Limits) -> Result<Vec<v1::Id>> {
-    limits.refuse_rows(found.len() as u64)?;
-    Ok(found.iter().map(wire::id).collect())
+fn count(count: u64) -> Answer {
+    Answer { count: Some(count), ..Answer::default() }
 }
 
-fn counts(found: Vec<(Value, u64)>, limits: &Limits) -> Result<Vec<v1::Count>> {
-    limits.refuse_rows(found.len() as u64)?;
-    let one = |(value, count): &(Value, u64)| v1::Count {
-        value: Some(wire::value(value)),
-        count: *count,
-    };
-    Ok(found.iter().map(one).collect())
+fn properties(values: &[(&str, Value)]) -> v1::Properties {
+    v1::Properties { properties: wire::properties(values) }
 }
 
 fn edge(data: &EdgeData<'_>) -> v1::Edge {

@@ -180,9 +180,8 @@ impl Connection {
         };
         let mut endpoint = endpoint.map_err(wrong)?.connect_timeout(CONNECT).tcp_nodelay(true);
         if let Some(path) = &options.ca {
-            let pem = std::fs::read(path).map_err(|error| {
-                Error::new(ErrorKind::Storage, format!("cannot read {}: {error}", path.display()))
-            })?;
+            let pem = std::fs::read(path);
+            let pem = pem.map_err(|error| nakshi_store::Error::io("read", path, error))?;
             let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem));
             endpoint = endpoint.tls_config(tls).map_err(wrong)?;
         }

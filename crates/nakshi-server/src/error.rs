@@ -62,7 +62,7 @@ kinds! {
     UnknownNode = "unknown_node", NotFound;
     /// An argument cannot work.
     Parameter = "parameter", InvalidArgument;
-    /// What a transaction has read or written has changed since it began.
+    /// Another commit has changed something that a transaction has read or written.
     Conflict = "conflict", Aborted;
     /// The server has too much to do, or the call asks for too much.
     Overloaded = "overloaded", ResourceExhausted;

@@ -1,8 +1,6 @@
-//! What a server tells its operator, a line an event on standard error.
+//! The lines for the operator of a server, one an event, on standard error.
 
 use std::time::{Duration, Instant};
-
-use tracing_subscriber::fmt::format::FmtSpan;
 
 use crate::error::{Error, ErrorKind};
 
@@ -24,7 +22,6 @@ pub enum LogFormat {
 pub fn log_to_stderr(format: LogFormat) {
     let lines = tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
-        .with_span_events(FmtSpan::NONE)
         .with_target(false)
         .with_ansi(false)
         .with_max_level(tracing::Level::INFO);
@@ -48,7 +45,7 @@ pub(crate) fn tell<T>(call: &'static str, began: Instant, ended: &Result<T, Erro
     }
 }
 
-/// Whether an error is for the operator, not only for the client.
+/// Returns true for errors of the machine, which concern the operator as well as the client.
 fn is_of_server(kind: ErrorKind) -> bool {
     use ErrorKind as E;
     matches!(kind, E::Poisoned | E::Corrupt | E::Storage | E::Internal)

@@ -1,4 +1,4 @@
-//! What a server counts, for Prometheus.
+//! Counters and gauges of a server, for Prometheus.
 
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
@@ -16,14 +16,14 @@ use crate::error::{Error, ErrorKind};
 /// Outcome of a call that was answered.
 const ANSWERED: &str = "ok";
 
-/// A call, by what was asked and how it ended.
+/// Kind of a call, and how it ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Ended {
     call: &'static str,
     outcome: &'static str,
 }
 
-/// What was asked.
+/// Kind of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Asked {
     call: &'static str,

@@ -1,4 +1,4 @@
-//! What became of commits, by the ids that their clients gave them, so that none is made twice.
+//! Outcomes of commits by the ids of their clients, so that none is made twice.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 /// Most outcomes that are remembered. Older ones are looked up in the log.
 const MOST: usize = 1 << 18;
 
-/// What became of a commit.
+/// Outcome of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// A call makes it now.
@@ -44,7 +44,7 @@ impl Outcomes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to make a commit, or tells what became of it.
+    /// Begins to make a commit, or returns its outcome.
     pub(crate) fn begin(&self, id: u128) -> Result<Attempt<'_>, Outcome> {
         let mut known = self.known();
         if let Some(outcome) = known.outcomes.get(&id) {
@@ -56,7 +56,7 @@ impl Outcomes {
 }
 
 impl Attempt<'_> {
-    /// Remembers what became of it.
+    /// Remembers its outcome.
     pub(crate) fn end(mut self, outcome: Outcome) {
         self.ended = true;
         let mut known = self.outcomes.known();

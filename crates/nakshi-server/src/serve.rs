@@ -16,8 +16,9 @@ use tokio::runtime::Runtime;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::service::Routes;
 use tonic::service::interceptor::InterceptedService;
-use tonic::transport::server::{Connected, TcpConnectInfo};
+use tonic::transport::server::{Connected, Router, TcpConnectInfo};
 use tonic::transport::{Identity, ServerTlsConfig};
 
 use crate::access::{Certificate, Tokens, check_address};
@@ -163,17 +164,20 @@ impl Server {
             read_only = served.read_only,
             "serving"
         );
+        let here = runtime(1)?;
+        let routes = here.block_on(routes(&served))?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let (ending, ended) = watch::channel(());
         let answered = std::thread::scope(|scope| {
             let (mut threads, mut lines) = (Vec::new(), Vec::new());
             for _ in 0..cores {
                 let (line, connections) = mpsc::channel(1);
-                let (served, transport) = (Arc::clone(&served), transport.clone());
+                let router = transport.clone().add_routes(routes.clone());
+                let served = Arc::clone(&served);
                 let ended = ended.clone();
                 let work = move || {
                     let runtime = runtime(limits.calls)?;
-                    let answered = runtime.block_on(answer(served, transport, connections, ended));
+                    let answered = runtime.block_on(answer(served, router, connections, ended));
                     runtime.shutdown_timeout(FLUSH);
                     answered
                 };
@@ -181,7 +185,7 @@ impl Server {
                 threads.push(thread.spawn_scoped(scope, work).map_err(no_thread)?);
                 lines.push(line);
             }
-            let accepted = runtime(1)?.block_on(async {
+            let accepted = here.block_on(async {
                 let upkeep = tokio::spawn(keep_up(Arc::clone(&served)));
                 if let Some(pages) = pages {
                     let pages = TcpListener::from_std(pages).map_err(no_listener)?;
@@ -236,17 +240,12 @@ fn runtime(calls: usize) -> Result<Runtime> {
     builder.build().map_err(no_thread)
 }
 
-/// Answers the calls of some connections on this thread, until the sender of `ended` is dropped.
-async fn answer(
-    served: Arc<Served>,
-    mut transport: tonic::transport::Server,
-    connections: mpsc::Receiver<Accepted>,
-    mut ended: watch::Receiver<()>,
-) -> Result<()> {
-    let graph = GraphServer::new(Service(Arc::clone(&served)))
+/// The services, which all threads share: the graph, health, and reflection.
+async fn routes(served: &Arc<Served>) -> Result<Routes> {
+    let graph = GraphServer::new(Service(Arc::clone(served)))
         .max_decoding_message_size(served.limits.request_bytes)
         .max_encoding_message_size(usize::MAX);
-    let admitting = Arc::clone(&served);
+    let admitting = Arc::clone(served);
     let graph = InterceptedService::new(graph, move |request| admitting.admit(request));
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_serving::<GraphServer<Service>>().await;
@@ -254,23 +253,27 @@ async fn answer(
         .register_encoded_file_descriptor_set(DESCRIPTORS)
         .build_v1()
         .map_err(|_| Error::new(ErrorKind::Internal, "internal error: bad descriptors"))?;
-    let known = Arc::clone(&served);
+    let known = Arc::clone(served);
     let reflection = InterceptedService::new(reflection, move |request| {
         known.role(&request)?;
         Ok(request)
     });
+    Ok(Routes::new(graph).add_service(health_service).add_service(reflection))
+}
+
+/// Answers the calls of some connections on this thread, until the sender of `ended` is dropped.
+async fn answer(
+    served: Arc<Served>,
+    router: Router,
+    connections: mpsc::Receiver<Accepted>,
+    mut ended: watch::Receiver<()>,
+) -> Result<()> {
     let connections = ReceiverStream::new(connections).map(Connection::open);
     let mut until = ended.clone();
-    let mut server = tokio::spawn(
-        transport
-            .add_service(graph)
-            .add_service(health_service)
-            .add_service(reflection)
-            .serve_with_incoming_shutdown(connections, async move {
-                // An error tells that the sender was dropped.
-                let _ = until.changed().await;
-            }),
-    );
+    let mut server = tokio::spawn(router.serve_with_incoming_shutdown(connections, async move {
+        // An error tells that the sender was dropped.
+        let _ = until.changed().await;
+    }));
     let _ = ended.changed().await;
     let began = Instant::now();
     while served.running_calls() > 0 && !server.is_finished() && began.elapsed() < GRACE {

@@ -7,8 +7,9 @@ memory small, so that a memory cap is spent on the graph.
 
 Inside: ``commands`` (import, info, check, backup, compact, cost, layout, cache-plan, export, generate),
 ``plots`` (plot), ``algorithms`` (run, estimate), ``servers`` (serve, status), ``clusters`` (cluster,
-worker), ``queries`` (get, neighbors, find), ``benches`` (bench) on ``workloads``, ``lookups`` (degree, path, subgraph), ``logs``
-(log, apply), ``completion``, ``options`` (what they share), ``output`` (text, JSON).
+worker), ``queries`` (get, neighbors, find), ``benches`` (bench) on ``workloads``, ``lookups``
+(degree, path, subgraph), ``logs`` (log, apply), ``completion``, ``options`` (what they share),
+``output`` (text, JSON).
 """
 
 from __future__ import annotations

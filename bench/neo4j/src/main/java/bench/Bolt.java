@@ -6,11 +6,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.concurrent.Callable;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.neo4j.driver.AuthTokens;
 import org.neo4j.driver.Config;
 import org.neo4j.driver.Driver;
@@ -63,7 +58,7 @@ final class Bolt implements AutoCloseable {
             }
         }
         Collections.shuffle(all, random);
-        double seconds = together(all);
+        double seconds = Workload.together(all, threads, AT_ONCE, this::askAll);
         Map<String, Object> found = new LinkedHashMap<>();
         found.put("classes", classes);
         found.put("seconds", seconds);
@@ -134,15 +129,17 @@ final class Bolt implements AutoCloseable {
         return results;
     }
 
-    private void askAll(Session session, List<Query> some) {
-        try (Transaction tx = session.beginTransaction()) {
+    /** Queries as one transaction, on a connection of the driver's pool. */
+    private void askAll(List<Query> some) {
+        try (Session session = driver.session();
+                Transaction tx = session.beginTransaction()) {
             some.forEach(query -> ask(tx, query));
         }
     }
 
     /** All of a class, in one transaction, after as many to warm up the compiler. */
     private Map<String, Object> alone(Session session, String name, List<Query> all) {
-        askAll(session, all);
+        askAll(all);
         long results = 0;
         double[] times = new double[all.size()];
         long began = System.nanoTime();
@@ -155,36 +152,6 @@ final class Bolt implements AutoCloseable {
         }
         double seconds = (System.nanoTime() - began) / 1e9;
         return Workload.told(name, results, times, seconds);
-    }
-
-    /** Seconds of the mix, after a run to warm up. */
-    private double together(List<Query> all) throws Exception {
-        double seconds = 0;
-        for (int run = 0; run < 2; run++) {
-            AtomicInteger next = new AtomicInteger();
-            Callable<Void> work = () -> {
-                try (Session session = driver.session()) {
-                    while (true) {
-                        int from = next.getAndAdd(AT_ONCE);
-                        if (from >= all.size()) {
-                            return null;
-                        }
-                        askAll(session, all.subList(from, Math.min(all.size(), from + AT_ONCE)));
-                    }
-                }
-            };
-            ExecutorService workers = Executors.newFixedThreadPool(threads);
-            try {
-                long began = System.nanoTime();
-                for (Future<Void> done : workers.invokeAll(Collections.nCopies(threads, work))) {
-                    done.get();
-                }
-                seconds = (System.nanoTime() - began) / 1e9;
-            } finally {
-                workers.shutdown();
-            }
-        }
-        return seconds;
     }
 
     @Override

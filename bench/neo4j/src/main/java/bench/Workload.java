@@ -14,6 +14,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import java.util.function.ToIntFunction;
 import org.neo4j.graphdb.Direction;
 import org.neo4j.graphdb.Node;
@@ -77,7 +78,7 @@ final class Workload {
             all.addAll(drawn(share.getKey(), (int) Math.round(queries * share.getValue() / whole)));
         }
         Collections.shuffle(all, random);
-        double seconds = together(all);
+        double seconds = together(all, threads, 16, some -> some.forEach(this::ask));
         Map<String, Object> found = new LinkedHashMap<>();
         found.put("classes", classes);
         found.put("seconds", seconds);
@@ -223,18 +224,20 @@ final class Workload {
         return found;
     }
 
-    /** Seconds of the mix, after a run to warm up. */
-    private double together(List<ToIntFunction<Transaction>> all) throws Exception {
+    /**
+     * Seconds in which so many threads take all queries, so many at once, after a run to warm up.
+     */
+    static <Q> double together(List<Q> all, int threads, int atOnce, Consumer<List<Q>> ask) throws Exception {
         double seconds = 0;
         for (int run = 0; run < 2; run++) {
             AtomicInteger next = new AtomicInteger();
             Callable<Void> work = () -> {
                 while (true) {
-                    int from = next.getAndAdd(16);
+                    int from = next.getAndAdd(atOnce);
                     if (from >= all.size()) {
                         return null;
                     }
-                    all.subList(from, Math.min(all.size(), from + 16)).forEach(this::ask);
+                    ask.accept(all.subList(from, Math.min(all.size(), from + atOnce)));
                 }
             };
             ExecutorService workers = Executors.newFixedThreadPool(threads);
