@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,9 +16,17 @@ from .advice import Advice as Advice
 from .advice import recommend as recommend
 from .declared import DECLARATIONS
 from .edge_file import EdgeFile as EdgeFile
-from .errors import MORE_PROCESSES, ParameterError, StorageError, is_thread_refused
+from .errors import ParameterError
 from .graph import At, Graph
-from .placement import Hosts, LocalWorkers, Placement, RayWorkers, Terms, read_token
+from .placement import (
+    Hosts,
+    LocalWorkers,
+    Placement,
+    RayWorkers,
+    Terms,
+    end_with_input,
+    read_token,
+)
 from .progress import ProgressArgument, reporting
 from .result import Result
 from .units import parse_seconds, parse_size
@@ -295,17 +302,6 @@ def serve_and_tell(
     if token_file is not None:
         token = read_token(token_file)
     if until_eof:
-        try:
-            threading.Thread(target=_end_at_eof, daemon=True).start()
-        except RuntimeError as error:
-            if not is_thread_refused(error):
-                raise
-            raise StorageError(f"a thread could not be started; {MORE_PROCESSES}") from None
+        end_with_input()
     allowed = [os.fspath(path) for path in allow]
     _core.serve(listen, ready, once=once, token=token, allow=allowed)
-
-
-def _end_at_eof() -> None:
-    while os.read(0, 4096):
-        pass
-    os._exit(1)

@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
-from .errors import MORE_PROCESSES, ClusterError, ParameterError
+from .errors import (
+    MORE_PROCESSES,
+    ClusterError,
+    ParameterError,
+    StorageError,
+    is_thread_refused,
+)
 
 #: Time-out in seconds for placing a worker by Ray, and for a worker to listen.
 STARTING = 60.0
@@ -279,6 +286,26 @@ def read_hosts(file: str | os.PathLike[str]) -> list[str]:
     if not lines:
         raise ParameterError(f"{os.fspath(file)}: no addresses; write one host:port a line")
     return list(lines)
+
+
+def end_with_input() -> None:
+    """Have this process end at the end of its standard input, as when its parent has ended.
+
+    Raises:
+        StorageError: no thread could be started.
+    """
+    try:
+        threading.Thread(target=_end_at_eof, daemon=True).start()
+    except RuntimeError as error:
+        if not is_thread_refused(error):
+            raise
+        raise StorageError(f"a thread could not be started; {MORE_PROCESSES}") from None
+
+
+def _end_at_eof() -> None:
+    while os.read(0, 4096):
+        pass
+    os._exit(1)
 
 
 def read_token(file: str | os.PathLike[str]) -> bytes:

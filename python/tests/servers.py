@@ -5,9 +5,13 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import nakshi
 
 
 class Server:
@@ -62,3 +66,63 @@ def serving(store: Path, *options: object) -> Iterator[Server]:
         server.end(signal.SIGKILL)
         raise
     assert server.end() == 0
+
+
+class Writers:
+    """Threads that change a graph with a node 1 in all ways, and count what they have done."""
+
+    def __init__(self, graph: nakshi.RemoteGraph) -> None:
+        self.graph = graph
+        graph.update_node(1, {"age": 0})
+        self._nodes = graph.count()
+        #: Rounds of each thread.
+        self.done = [0] * 4
+        #: Seconds of each change.
+        self.seconds: list[float] = []
+        self._failed: list[BaseException] = []
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._write, args=(i,)) for i in range(4)]
+
+    @staticmethod
+    def _add(t: nakshi.property.Transaction) -> None:
+        t.update_node(1, {"age": t.get_node_property(1, "age") + 1})
+
+    def _write(self, number: int) -> None:
+        try:
+            while not self._stop.is_set():
+                id = 1_000_000 * (number + 1) + self.done[number]
+                began = time.monotonic()
+                # Made twice, it would raise: there is such a node.
+                self.graph.append_node(id)
+                self.seconds.append(time.monotonic() - began)
+                with self.graph.batch() as batch:
+                    batch.append_edge(id, "knows", 1)
+                    batch.update_node(id, {"age": number})
+                assert self.graph.delete_edge(id, "knows", 1)
+                self.graph.transact(self._add)
+                self.done[number] += 1
+        except BaseException as error:
+            self._failed.append(error)
+
+    def wait_for(self, rounds: int) -> None:
+        """Return when they have done some more rounds together, or one has failed."""
+        before = sum(self.done)
+        while sum(self.done) < before + rounds and not self._failed:
+            time.sleep(0.001)
+
+    def __enter__(self) -> Writers:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def check(self) -> None:
+        """Compare the graph with what they have done."""
+        assert not self._failed, self._failed
+        done = sum(self.done)
+        assert done > 10 and self.graph.get_node_property(1, "age") == done
+        assert self.graph.count() == self._nodes + done

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pytest
 
 from .conftest import SCALE, Outcome, content, random_edges
-from .servers import Server, serving
+from .servers import Server, Writers, serving
 
 
 def build(path: Path) -> Path:
@@ -231,44 +231,13 @@ def test_what_was_acknowledged_survives_a_kill(store: Path, _: int) -> None:
 def test_every_commit_is_made_once_while_the_server_is_killed(store: Path) -> None:
     """Seen red with repeated commits that are not looked for in the log."""
     server = Server(store)
-    remote = nakshi.connect(server.address)
-    remote.update_node(1, {"age": 0})
-    stop, done, failed = threading.Event(), [0] * 4, []
-
-    def add(t: nakshi.property.Transaction) -> None:
-        t.update_node(1, {"age": t.get_node_property(1, "age") + 1})
-
-    def write(number: int) -> None:
-        try:
-            while not stop.is_set():
-                id = 1_000_000 * (number + 1) + done[number]
-                # Made twice, it would raise: there is such a node.
-                remote.append_node(id)
-                with remote.batch() as batch:
-                    batch.append_edge(id, "knows", 1)
-                    batch.update_node(id, {"age": number})
-                assert remote.delete_edge(id, "knows", 1)
-                remote.transact(add)
-                done[number] += 1
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for _ in range(3 * SCALE):
-        before = sum(done)
-        while sum(done) < before + 10 and not failed:
-            time.sleep(0.001)
-        server.process.kill()
-        server.wait()
-        server = Server(store, listen=server.listen)
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert not failed, failed
-    assert sum(done) > 10 and remote.get_node_property(1, "age") == sum(done)
-    assert remote.count() == 60 + sum(done)
+    with Writers(nakshi.connect(server.address)) as writers:
+        for _ in range(3 * SCALE):
+            writers.wait_for(10)
+            server.process.kill()
+            server.wait()
+            server = Server(store, listen=server.listen)
+    writers.check()
     assert server.end() == 0
 
 

@@ -49,10 +49,19 @@ impl PropertyStore {
     /// # Errors
     /// Errors of writing. The commit may or may not be there when the store is opened again.
     pub fn wait(&self, commit: u64) -> Result<()> {
+        self.wait_as(commit, u64::MAX)
+    }
+
+    /// As [`PropertyStore::wait`], for a commit of a session: if another server makes the commits since, the
+    /// commit of that number may be another one.
+    pub(super) fn wait_as(&self, commit: u64, session: u64) -> Result<()> {
         // Declared before the lock, so that it is dropped after the lock is released.
         let _busy = Busy(self);
         let mut core = self.enter()?;
         loop {
+            if session <= self.deposed.load(Acquire) {
+                return Err(Error::Deposed(self.path.clone()));
+            }
             let Some(writing) = &mut core.writing else { return Ok(()) };
             if self.is_durable(commit) {
                 return Ok(());
@@ -66,7 +75,7 @@ impl PropertyStore {
                 self.stay_awake(commit);
                 core = self.lock();
                 let sleep = core.writing.as_ref().is_some_and(|writing| {
-                    writing.busy && !self.is_durable(commit) && writing.broken.is_none()
+                    writing.busy && !self.is_durable(commit) && writing.usable(&self.path).is_ok()
                 });
                 if !sleep {
                     continue;
@@ -114,15 +123,17 @@ impl PropertyStore {
         let group = std::mem::take(&mut writing.waiting);
         let state = writing.tip.clone();
         let log = writing.log.take();
+        let agreed = writing.agreed.clone();
         let position = log.is_none().then(|| reader.clone());
         drop(core);
 
         let began = Instant::now();
-        let written = match (log, position) {
+        let agreed = agreed.map_or(Ok(()), |agreed| agreed.append(group.commits()));
+        let written = agreed.and_then(|()| match (log, position) {
             (Some(log), _) => Ok(log),
             (None, Some(position)) => LogWriter::begin(&self.fs, &position),
             (None, None) => Err(Error::Internal("a group without a place in the log")),
-        };
+        });
         let written = written.and_then(|mut log| log.write(&group).map(|()| log));
 
         core = self.lock();
@@ -140,7 +151,10 @@ impl PropertyStore {
                 Ok(())
             }
             Err(error) => {
-                writing.broken = Some(error.to_string());
+                match &error {
+                    Error::Deposed(_) => writing.deposed = true,
+                    error => writing.broken = Some(error.to_string()),
+                }
                 Err(error)
             }
         };

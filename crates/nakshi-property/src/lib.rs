@@ -12,6 +12,8 @@
 //! - [`Catalog`] has labels, types of edges and properties, with counts
 //! - [`PropertyStore`] makes [`Change`]s durable, one commit after the other
 //! - [`Transaction`] reads, decides and writes, and commits only if nothing that it read has changed
+//! - A store is one of several with the same commits if a [`CommitLog`] has them first, which a
+//!   [`Journal`] can keep
 //! - [`IncomingEdge`] is an edge as its destination sees it
 //! - [`Topology`] has the edge lists after the last commit, for algorithms, with properties as weights
 //! - [`project`] gives some of the edges to algorithms, as a graph without properties
@@ -50,6 +52,7 @@ mod blocks;
 mod catalog;
 mod check;
 mod column;
+mod commit_log;
 mod compact;
 mod compressed_text;
 mod condition;
@@ -84,6 +87,7 @@ mod property_store;
 mod query_order;
 mod record;
 mod replay;
+mod replication;
 mod room;
 mod row;
 mod row_set;
@@ -115,6 +119,7 @@ pub(crate) use base::Base;
 pub use base::{PropertyMemory, property_memory};
 pub use catalog::{Catalog, EdgeTypeSummary, EndsSummary, LabelSummary, PropertySummary};
 pub use check::{PropertyCheck, check};
+pub use commit_log::CommitLog;
 pub use compact::CompactReport;
 pub use condition::Condition;
 pub use entry::{
@@ -129,7 +134,7 @@ pub use import::{
     TableRows, load, load_with, table_columns,
 };
 pub use incoming::IncomingEdge;
-pub use log::{Change, EdgeId, LogEntries, LogEntry, TransactionMark, has_changes};
+pub use log::{Change, EdgeId, Journal, LogEntries, LogEntry, TransactionMark, has_changes};
 pub use maintenance::LayersReport;
 pub use neighbors::{LogState, log_state};
 pub use outcome::FoundCommit;

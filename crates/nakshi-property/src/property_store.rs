@@ -13,6 +13,7 @@ use nakshi_io::{CancelToken, merge_freed_memory_at_once};
 
 use super::aside::unless_cancelled;
 use super::base::{Base, entry_of};
+use super::commit_log::CommitLog;
 use super::conflict::{RecentWrites, WrittenKeys};
 use super::graph::PropertyGraph;
 use super::log::{Change, CommitGroup, EncodedChanges, LogReader, LogWriter, TransactionMark};
@@ -40,7 +41,7 @@ const COMMIT: usize = 4 << 20;
 const WHILE_COMPACTING: u64 = 4;
 
 /// Number of the next session of a writer.
-static SESSIONS: AtomicU64 = AtomicU64::new(0);
+static SESSIONS: AtomicU64 = AtomicU64::new(1);
 
 /// A store with properties that can be changed.
 ///
@@ -66,7 +67,7 @@ pub struct PropertyStore {
     /// Bytes of changes in the log.
     pub(super) logged: AtomicU64,
     /// Set while this handle is the writer.
-    writes: AtomicBool,
+    pub(super) writes: AtomicBool,
     /// Set when another handle of this process has taken the place of this one, which then refuses
     /// changes.
     retired: AtomicBool,
@@ -92,6 +93,10 @@ pub struct PropertyStore {
     pub(super) wanted_alone: AtomicU64,
     /// Bytes at which the log is frozen, if a test has set them.
     pub(super) frozen_at: AtomicU64,
+    /// The last session that has ended because another server makes the commits; 0 for none.
+    pub(super) deposed: AtomicU64,
+    /// True if commits are made only while the handle leads, or follows another one.
+    pub(super) replicated: AtomicBool,
 }
 
 /// State that the threads of a writer share.
@@ -129,6 +134,10 @@ pub(super) struct Writing {
     pub(super) last: (usize, Duration),
     /// Reason why nothing can be written any more.
     pub(super) broken: Option<String>,
+    /// The log of several servers, which has a commit before this one's.
+    pub(super) agreed: Option<Arc<dyn CommitLog>>,
+    /// True once another server makes the commits.
+    pub(super) deposed: bool,
 }
 
 /// A commit that may not be durable yet.
@@ -136,6 +145,7 @@ pub(super) struct Writing {
 #[must_use = "a commit is durable when `wait` has returned"]
 pub struct Ticket<'s> {
     store: &'s PropertyStore,
+    session: u64,
     pub(super) commit: u64,
     pub(super) changed: u64,
 }
@@ -185,6 +195,8 @@ impl PropertyStore {
             tending: AtomicBool::new(false),
             wanted_alone: AtomicU64::new(0),
             frozen_at: AtomicU64::new(0),
+            deposed: AtomicU64::new(0),
+            replicated: AtomicBool::new(false),
         })
     }
 
@@ -451,13 +463,13 @@ impl PropertyStore {
         cancel: &CancelToken,
     ) -> Result<Ticket<'_>> {
         let mut core = self.writer(None, cancel)?;
-        let writing = self.begin(&mut core, cancel)?;
+        let writing = self.begin_own(&mut core, cancel)?;
         let mark = id.map(|id| TransactionMark { id, begun: writing.tip.commit });
         let changed = writing.make(changes, mark.as_ref(), &self.hasher)?;
         // A change that changes nothing may depend on a commit that is not durable yet.
-        let commit = writing.tip.commit;
+        let ticket = self.ticket(writing, changed);
         self.leave(core);
-        Ok(Ticket { store: self, commit, changed })
+        Ok(ticket)
     }
 
     /// Makes the changes of an iterator durable, and returns how many of them changed something. A
@@ -487,7 +499,7 @@ impl PropertyStore {
         // The iterator may block, so it runs before anything is locked.
         let Some(first) = changes.next() else { return Ok(None) };
         let mut core = self.writer(None, cancel)?;
-        let writing = self.begin(&mut core, cancel)?;
+        let writing = self.begin_own(&mut core, cancel)?;
         writing.note_writes(&self.hasher);
         let (mut next, mut encoded) = (writing.tip.clone(), EncodedChanges::default());
         let apply = || {
@@ -510,9 +522,14 @@ impl PropertyStore {
             writing.waiting.push_encoded(next.commit, encoded.finish())?;
             writing.advance(next);
         }
-        let commit = writing.tip.commit;
+        let ticket = self.ticket(writing, changed);
         self.leave(core);
-        Ok(Some(Ticket { store: self, commit, changed }))
+        Ok(Some(ticket))
+    }
+
+    /// A ticket for all that was submitted.
+    pub(super) fn ticket(&self, writing: &Writing, changed: u64) -> Ticket<'_> {
+        Ticket { store: self, session: writing.session, commit: writing.tip.commit, changed }
     }
 
     /// Locks the shared state, after waiting for a compaction that has paused the writers, and for a
@@ -646,6 +663,8 @@ impl Writing {
             alone: None,
             last: (0, Duration::ZERO),
             broken: None,
+            agreed: None,
+            deposed: false,
         }
     }
 
@@ -713,6 +732,9 @@ impl Writing {
     }
 
     pub(super) fn usable(&self, path: &Path) -> Result<()> {
+        if self.deposed {
+            return Err(Error::Deposed(path.to_path_buf()));
+        }
         match &self.broken {
             None => Ok(()),
             Some(why) => Err(Error::Poisoned { path: path.to_path_buf(), why: why.clone() }),
@@ -741,7 +763,7 @@ impl Ticket<'_> {
     /// # Errors
     /// Errors of writing. The commit may or may not be there when the store is opened again.
     pub fn wait(self) -> Result<u64> {
-        self.store.wait(self.commit)?;
+        self.store.wait_as(self.commit, self.session)?;
         Ok(self.changed)
     }
 }

@@ -277,8 +277,9 @@ impl Transaction {
     /// # Errors
     /// As [`Transaction::commit`]; [`Error::Cancelled`].
     pub fn commit_until(mut self, cancel: &CancelToken) -> Result<u64> {
+        let session = self.session.unwrap_or(u64::MAX);
         let commit = self.submit(cancel)?;
-        self.store.wait(commit)?;
+        self.store.wait_as(commit, session)?;
         Ok(commit)
     }
 
@@ -302,7 +303,7 @@ impl Transaction {
         }
         let store = Arc::clone(&self.store);
         let mut core = store.writer(self.turn, cancel)?;
-        let writing = store.begin(&mut core, cancel)?;
+        let writing = store.begin_own(&mut core, cancel)?;
         let submitted = self.check_and_make(writing);
         self.leave(writing);
         store.leave(core);
@@ -342,8 +343,9 @@ impl Transaction {
     /// # Errors
     /// [`Error::Poisoned`] and errors of writing, if what it has read may not be in the store.
     pub fn roll_back(mut self) -> Result<()> {
+        let session = self.session.unwrap_or(u64::MAX);
         self.end();
-        self.store.wait(self.begun.commit)
+        self.store.wait_as(self.begun.commit, session)
     }
 
     /// Lets others go on.

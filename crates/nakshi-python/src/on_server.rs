@@ -49,7 +49,7 @@ fn exception(error: &server::Error) -> PyErr {
         ErrorKind::Parameter => ParameterError::new_err(text),
         ErrorKind::Conflict => ConflictError::new_err(text),
         ErrorKind::Overloaded => OverloadedError::new_err(text),
-        ErrorKind::Unavailable => UnavailableError::new_err(text),
+        ErrorKind::Unavailable | ErrorKind::Moved => UnavailableError::new_err(text),
         ErrorKind::Gone => StateExpiredError::new_err(text),
         ErrorKind::Denied => DeniedError::new_err(text),
         ErrorKind::Locked => StoreLockedError::new_err(text),

@@ -95,6 +95,9 @@ impl Remote {
         told.set_item("read_only", found.read_only)?;
         told.set_item("uptime_seconds", found.uptime_seconds)?;
         told.set_item("running_calls", found.running_calls)?;
+        told.set_item("servers", &found.servers)?;
+        told.set_item("own", &found.own)?;
+        told.set_item("leader", &found.leader)?;
         told.set_item("most_calls", found.most_calls)?;
         told.set_item("connections", found.connections)?;
         Ok(told)

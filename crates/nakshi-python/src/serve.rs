@@ -5,18 +5,22 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use nakshi::property::PropertyStore;
-use nakshi::server::{Certificate, Limits, LogFormat, ServeOptions, Server, Tokens, log_to_stderr};
+use nakshi::server::{
+    Certificate, GroupOptions, Limits, LogFormat, ServeOptions, Server, Tokens, log_to_stderr,
+};
 use pyo3::prelude::*;
 
 use crate::call::long;
 use crate::errors::{Failure, ParameterError};
 
 /// Serves a store at `listen` (host and port) until Ctrl-C. `certificate` has the files of a certificate and
-/// its key, `tokens` is the file of the clients' tokens, and `http` is where metrics are read. `ready` is
+/// its key, `tokens` is the file of the clients' tokens, and `http` is where metrics are read. `hosts` has the
+/// addresses of all servers of the graph, `listen` among them, and `ca` is the file with the certificates of
+/// the authority by which they trust each other. `ready` is
 /// called with the addresses, whose ports the system chooses if they are 0, when the server answers.
 #[pyfunction]
 #[pyo3(signature = (path, listen, ready, *, http = None, json_logs = false, read_only = false, certificate = None, tokens = None,
-    memory = None, calls = None, rows = None, request_bytes = None, time = None))]
+    hosts = None, ca = None, memory = None, calls = None, rows = None, request_bytes = None, time = None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub fn serve_graph(
     py: Python<'_>,
@@ -28,6 +32,8 @@ pub fn serve_graph(
     read_only: bool,
     certificate: Option<(PathBuf, PathBuf)>,
     tokens: Option<PathBuf>,
+    hosts: Option<Vec<String>>,
+    ca: Option<PathBuf>,
     memory: Option<u64>,
     calls: Option<usize>,
     rows: Option<usize>,
@@ -50,6 +56,7 @@ pub fn serve_graph(
         certificate: certificate.transpose().map_err(Failure::from)?,
         tokens: tokens.as_deref().map(Tokens::read).transpose().map_err(Failure::from)?,
         limits,
+        group: hosts.map(|hosts| group(hosts, listen, ca)).transpose()?,
     };
     long(py, None, |call| {
         let store = PropertyStore::open(&path, &call.opening(memory))?.shared();
@@ -62,6 +69,17 @@ pub fn serve_graph(
         told.map_err(|error| Failure::Other(error.to_string()))?;
         Ok(server.run(&call.cancel)?)
     })
+}
+
+/// This server, at `listen`, among those of a graph.
+fn group(servers: Vec<String>, listen: &str, ca: Option<PathBuf>) -> PyResult<GroupOptions> {
+    let own = servers.iter().position(|server| server == listen).ok_or_else(|| {
+        ParameterError::new_err(format!(
+            "this server listens at {listen}, which is none of the hosts {}",
+            servers.join(", ")
+        ))
+    })?;
+    Ok(GroupOptions { servers, own, ca })
 }
 
 /// The address of a host and a port.

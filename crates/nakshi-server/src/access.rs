@@ -9,6 +9,8 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, ErrorKind, Result};
 
+/// Form of a line in a file of tokens.
+const LINE: &str = "a line is 'reader TOKEN', 'writer TOKEN' or 'server TOKEN'";
 /// Least length of a token.
 const SHORTEST: usize = 16;
 
@@ -19,20 +21,32 @@ pub enum Role {
     Reader,
     /// Query and change.
     Writer,
+    /// All that a writer may, and take part in the log of the servers.
+    Server,
 }
 
-/// Tokens with their roles. Only hashes are kept, so looking one up takes the same time whatever its
+/// Tokens with their roles. They are looked up by hashes, so looking one up takes the same time whatever its
 /// beginning is.
-#[derive(Clone, Debug)]
-pub struct Tokens(HashMap<[u8; 32], Role>);
+#[derive(Clone)]
+pub struct Tokens {
+    roles: HashMap<[u8; 32], Role>,
+    /// The first token of a server.
+    server: Option<String>,
+}
+
+impl std::fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tokens").finish_non_exhaustive()
+    }
+}
 
 fn hash(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
 impl Tokens {
-    /// Reads a file of tokens: a line for each, `reader TOKEN` or `writer TOKEN`. Empty lines and lines
-    /// that begin with `#` are ignored.
+    /// Reads a file of tokens: a line for each, `reader TOKEN`, `writer TOKEN` or `server TOKEN`. Empty lines and
+    /// lines that begin with `#` are ignored.
     ///
     /// # Errors
     /// [`ErrorKind::Parameter`] for a file that others can read, that has no token, or a line that is
@@ -54,7 +68,7 @@ impl Tokens {
     }
 
     fn parse(text: &str, path: &Path) -> Result<Self> {
-        let mut tokens = HashMap::new();
+        let (mut roles, mut server) = (HashMap::new(), None);
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
@@ -67,22 +81,36 @@ impl Tokens {
             let role = match role {
                 Some("reader") => Role::Reader,
                 Some("writer") => Role::Writer,
-                _ => return wrong("a line is 'reader TOKEN' or 'writer TOKEN'"),
+                Some("server") => Role::Server,
+                _ => return wrong(LINE),
             };
             let Some(token) = token.filter(|_| words.next().is_none()) else {
-                return wrong("a line is 'reader TOKEN' or 'writer TOKEN'");
+                return wrong(LINE);
             };
             if token.len() < SHORTEST {
                 return wrong("a token has at least 16 characters; try `openssl rand -hex 32`");
             }
-            if tokens.insert(hash(token), role).is_some() {
+            if roles.insert(hash(token), role).is_some() {
                 return wrong("the token stands in the file twice");
             }
+            if role == Role::Server && server.is_none() {
+                server = Some(token.to_owned());
+            }
         }
-        if tokens.is_empty() {
+        if roles.is_empty() {
             return Err(Error::parameter(format!("{} has no token", path.display())));
         }
-        Ok(Tokens(tokens))
+        Ok(Tokens { roles, server })
+    }
+
+    /// The token by which the servers of a graph know each other.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Parameter`] if there is none.
+    pub(crate) fn of_servers(&self) -> Result<String> {
+        self.server.clone().ok_or_else(|| {
+            Error::parameter("several servers need a line 'server TOKEN' in the file of tokens")
+        })
     }
 
     /// The role of the value of an `authorization` header.
@@ -93,7 +121,7 @@ impl Tokens {
         let Some(token) = authorization.and_then(|value| value.strip_prefix("Bearer ")) else {
             return Err(denied("this server wants a token; connect with token="));
         };
-        self.0.get(&hash(token.trim())).copied().ok_or_else(|| denied("the token is unknown"))
+        self.roles.get(&hash(token.trim())).copied().ok_or_else(|| denied("the token is unknown"))
     }
 }
 

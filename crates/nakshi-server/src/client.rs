@@ -13,12 +13,11 @@ use nakshi_store::files::new_uuid;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::metadata::{Ascii, MetadataValue};
-use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
+use tonic::transport::Channel;
 use tonic::{Request, Status, Streaming};
 
+use crate::channel::{Bearer, Peers};
 use crate::error::{Error, ErrorKind, Result};
 use crate::parts;
 use crate::queries::Queries;
@@ -46,6 +45,10 @@ const AWAKE: Duration = Duration::from_micros(100);
 const AGAIN: Duration = Duration::from_millis(50);
 /// Time for which a call is tried again.
 const AWAY: Duration = Duration::from_secs(5);
+/// Interval at which a server that has not answered yet is asked whether it lives, and the time for its word, if
+/// there are other servers.
+const PING: Duration = Duration::from_millis(500);
+const HANGS: Duration = Duration::from_millis(1000);
 /// Numbers of edges that are fetched at once.
 const NUMBERS: u32 = 64;
 
@@ -76,23 +79,12 @@ impl std::fmt::Debug for ConnectOptions {
     }
 }
 
-/// Adds the token to every call.
-#[derive(Clone)]
-struct Bearer(Option<MetadataValue<Ascii>>);
-
-impl Interceptor for Bearer {
-    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        if let Some(token) = &self.0 {
-            request.metadata_mut().insert("authorization", token.clone());
-        }
-        Ok(request)
-    }
-}
-
 type Stub = GraphClient<InterceptedService<Channel, Bearer>>;
 
 /// A connection of one process. The threads that wait for an answer drive it; it has no thread itself.
 struct Connection {
+    /// Host and port of the server.
+    address: String,
     runtime: Runtime,
     stub: Stub,
     process: u32,
@@ -127,11 +119,15 @@ async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Poll<F::Output> {
     std::future::poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
 }
 
-/// A client of a server, which any number of threads may use. It has the queries of [`Queries`].
+/// A client of a graph's servers, which any number of threads may use. It has the queries of [`Queries`].
+///
+/// It asks one server. If that one cannot be reached, or another one makes the commits, it goes on to that.
 pub struct Client {
-    address: String,
     options: ConnectOptions,
-    /// Replaced in a forked process, which cannot use the connection of its parent.
+    /// Host and port of all servers that are known.
+    servers: Mutex<Vec<String>>,
+    /// Replaced by that to another server, and in a forked process, which cannot use the connection of its
+    /// parent.
     connection: Mutex<Arc<Connection>>,
     /// The greatest number of a commit that the server has named.
     seen: AtomicU64,
@@ -139,7 +135,7 @@ pub struct Client {
 
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Client").field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("Client").field("address", &self.address()).finish_non_exhaustive()
     }
 }
 
@@ -166,39 +162,28 @@ fn host_and_port(address: &str) -> Result<String> {
     }
 }
 
+/// Hosts and ports of an address such as `nakshi://one:7480,two:7480`.
+fn places(address: &str) -> Result<Vec<String>> {
+    let rest = address.strip_prefix("nakshi://").unwrap_or(address).trim_end_matches('/');
+    rest.split(',').map(host_and_port).collect()
+}
+
 impl Connection {
-    fn open(address: &str, options: &ConnectOptions) -> Result<Self> {
+    /// Connects to a server. If it is `watched`, it counts as away when it hangs.
+    fn open(address: &str, options: &ConnectOptions, watched: bool) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| {
             Error::new(ErrorKind::Storage, format!("cannot wait for answers: {error}"))
         })?;
-        let scheme = if options.ca.is_some() { "https" } else { "http" };
-        let endpoint = Endpoint::from_shared(format!("{scheme}://{address}"));
-        let wrong = |error: tonic::transport::Error| {
-            let what = std::error::Error::source(&error).map(ToString::to_string);
-            Error::parameter(format!("{error}: {}", what.unwrap_or_default()))
-        };
-        let mut endpoint = endpoint.map_err(wrong)?.connect_timeout(CONNECT).tcp_nodelay(true);
-        if let Some(path) = &options.ca {
-            let pem = std::fs::read(path);
-            let pem = pem.map_err(|error| nakshi_store::Error::io("read", path, error))?;
-            let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem));
-            endpoint = endpoint.tls_config(tls).map_err(wrong)?;
-        }
-        let token = options.token.as_ref().map(|token| {
-            let value = MetadataValue::try_from(format!("Bearer {token}"));
-            let mut value = value.map_err(|_| Error::parameter("a token is printable ASCII"))?;
-            value.set_sensitive(true);
-            Ok::<_, Error>(value)
-        });
-        let token = Bearer(token.transpose()?);
-        let channel = {
+        let peers = Peers { ca: options.ca.clone(), token: options.token.clone() };
+        let (channel, token) = {
             let _here = runtime.enter();
-            endpoint.connect_lazy()
+            peers.channel(address, CONNECT, watched.then_some((PING, HANGS)))?
         };
         let stub =
             GraphClient::with_interceptor(channel, token).max_decoding_message_size(usize::MAX);
         Ok(Connection {
+            address: address.to_owned(),
             runtime,
             stub,
             process: std::process::id(),
@@ -209,30 +194,91 @@ impl Connection {
 }
 
 impl Client {
-    /// Connects to a server: `nakshi://HOST:PORT`, or without `nakshi://` or the port.
+    /// Connects to a server: `nakshi://HOST:PORT`, or without `nakshi://` or the port. Several servers of a
+    /// graph stand with commas in between, and the first that answers is asked; it names the others.
     ///
     /// # Errors
     /// [`ErrorKind::Parameter`] for an address or certificate that is none;
     /// [`ErrorKind::Unavailable`] if no server answers; [`ErrorKind::Denied`].
     pub fn connect(address: &str, options: ConnectOptions) -> Result<Self> {
-        let address = host_and_port(address)?;
-        let connection = Mutex::new(Arc::new(Connection::open(&address, &options)?));
-        let client = Client { address, options, connection, seen: AtomicU64::new(0) };
-        // Without patience: whoever connects wants to know at once that nobody answers.
-        let connection = client.connection()?;
-        client.status_by(&connection)?;
-        Ok(client)
+        let servers = places(address)?;
+        let mut failed = None;
+        for server in &servers {
+            let first = Connection::open(server, &options, servers.len() > 1)?;
+            let connection = Mutex::new(Arc::new(first));
+            let (options, servers) = (options.clone(), Mutex::new(servers.clone()));
+            let client = Client { options, servers, connection, seen: AtomicU64::new(0) };
+            // Without patience: whoever connects wants to know at once that nobody answers.
+            let connection = client.connection()?;
+            match client.status_by(&connection) {
+                Ok(status) => {
+                    client.learn(&status.servers)?;
+                    return Ok(client);
+                }
+                Err(error) if error.kind == ErrorKind::Unavailable => failed = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(failed.unwrap_or_else(|| Error::parameter("there is no address")))
     }
 
-    /// Host and port of the server.
-    pub fn address(&self) -> &str {
-        &self.address
+    /// Host and port of the server that it asks.
+    pub fn address(&self) -> String {
+        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        connection.address.clone()
+    }
+
+    /// Remembers servers of the graph.
+    fn learn(&self, servers: &[String]) -> Result<()> {
+        let several = {
+            let mut known = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+            let before = known.len();
+            for server in servers {
+                if !known.contains(server) {
+                    known.push(server.clone());
+                }
+            }
+            before == 1 && known.len() > 1
+        };
+        if several {
+            let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+            *connection = Arc::new(Connection::open(&connection.address, &self.options, true)?);
+        }
+        Ok(())
+    }
+
+    fn has_others(&self) -> bool {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner).len() > 1
+    }
+
+    /// Goes on from the server of a connection to one of the graph's others: to `leader`, or else to the next.
+    /// Returns false if there is none.
+    fn move_on(&self, from: &Connection, leader: Option<&String>) -> Result<bool> {
+        let next = match leader {
+            Some(leader) => leader.clone(),
+            None => {
+                let known = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+                let at = known.iter().position(|server| *server == from.address);
+                let next = known.iter().cycle().nth(at.map_or(0, |at| at + 1));
+                match next.filter(|next| **next != from.address) {
+                    Some(next) => next.clone(),
+                    None => return Ok(false),
+                }
+            }
+        };
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have gone on before.
+        if connection.address == from.address {
+            *connection = Arc::new(Connection::open(&next, &self.options, true)?);
+        }
+        Ok(true)
     }
 
     fn connection(&self) -> Result<Arc<Connection>> {
         let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         if connection.process != std::process::id() {
-            let new = Arc::new(Connection::open(&self.address, &self.options)?);
+            let watched = self.has_others();
+            let new = Arc::new(Connection::open(&connection.address, &self.options, watched)?);
             // Dropping it would end the connection of the parent.
             std::mem::forget(std::mem::replace(&mut *connection, new));
         }
@@ -253,65 +299,74 @@ impl Client {
             // queries do. With several threads, another one may need the processor.
             while waiting.is_alone() && began.elapsed() < AWAKE {
                 if let Poll::Ready(done) = poll_once(call.as_mut()).await {
-                    return done.map_err(|status| self.told(status));
+                    return done.map_err(|status| self.told(connection, status));
                 }
                 tokio::task::yield_now().await;
             }
             loop {
                 let beat = HEARTBEAT.min(timeout.saturating_sub(began.elapsed()));
                 match tokio::time::timeout(beat, &mut call).await {
-                    Ok(done) => return done.map_err(|status| self.told(status)),
+                    Ok(done) => return done.map_err(|status| self.told(connection, status)),
                     Err(_) if self.options.stop.is_some_and(|stop| stop()) => {
                         return Err(Error::new(ErrorKind::Cancelled, "cancelled"));
                     }
-                    Err(_) if began.elapsed() >= timeout => return Err(self.too_late()),
+                    Err(_) if began.elapsed() >= timeout => return Err(self.too_late(connection)),
                     Err(_) => {}
                 }
             }
         })
     }
 
-    fn too_late(&self) -> Error {
+    fn too_late(&self, connection: &Connection) -> Error {
         let what = format!(
             "{} did not answer within {} seconds, or within its own limit; give it more time (timeout=, \
              and nakshi serve --timeout)",
-            self.address,
+            connection.address,
             self.options.timeout.as_secs_f64()
         );
         Error::new(ErrorKind::Deadline, what)
     }
 
-    fn told(&self, status: Status) -> Error {
+    fn told(&self, connection: &Connection, status: Status) -> Error {
         let named = status.metadata().contains_key(crate::error::KIND);
         let error = Error::from(status);
         if error.kind == ErrorKind::Deadline && !named {
-            return self.too_late();
+            return self.too_late(connection);
         }
         if error.kind != ErrorKind::Unavailable {
             return error;
         }
-        let what = format!("{} cannot be reached: {}", self.address, error.message);
+        let what = format!("{} cannot be reached: {}", connection.address, error.message);
         Error::new(
             ErrorKind::Unavailable,
             format!("{what}; does the server run, with or without a certificate (ca=)?"),
         )
     }
 
-    /// Makes a call again if the server is not there. A call that changes something must have an id.
+    /// Makes a call again if the server is not there, of another one if it can. A call that changes something
+    /// must have an id.
     fn repeated<T>(&self, mut call: impl FnMut(&Arc<Connection>) -> Result<T>) -> Result<T> {
         let (began, patience) = (Instant::now(), AWAY.min(self.options.timeout));
         let mut pause = AGAIN;
         loop {
             let connection = self.connection()?;
             let done = call(&connection);
-            let away = done.as_ref().is_err_and(|error| error.kind == ErrorKind::Unavailable);
-            if !away || began.elapsed() + pause > patience {
-                return done;
+            let error = match done {
+                Err(error) if matches!(error.kind, ErrorKind::Unavailable | ErrorKind::Moved) => {
+                    error
+                }
+                done => return done,
+            };
+            if began.elapsed() + pause > patience {
+                return Err(error);
             }
             // A server that was started anew gives the numbers that nobody has used once more.
             connection.numbers.lock().unwrap_or_else(PoisonError::into_inner).clear();
-            self.pause(pause)?;
-            pause *= 2;
+            let moved = self.move_on(&connection, error.leader.as_ref())?;
+            if error.leader.is_none() {
+                self.pause(pause)?;
+                pause = if moved { pause } else { pause * 2 };
+            }
         }
     }
 
@@ -358,7 +413,12 @@ impl Client {
     pub fn ask_each(&self, queries: Vec<Query>) -> Result<Vec<Result<Answer>>> {
         self.repeated(|connection| {
             let (mut stub, wanted) = (connection.stub.clone(), queries.len());
-            let one = |query| QueryRequest { commit: None, keep: false, query: Some(query) };
+            let at_least = self.seen.load(Relaxed);
+            let one = move |query| QueryRequest {
+                query: Some(query),
+                at_least,
+                ..QueryRequest::default()
+            };
             let request = self.request(tokio_stream::iter(queries.clone().into_iter().map(one)));
             self.wait(connection, async move {
                 let mut replies = stub.pipeline(request).await?.into_inner();
@@ -474,9 +534,10 @@ impl Client {
 
 impl Queries for Client {
     fn ask(&self, request: QueryRequest) -> Result<Answer> {
-        self.repeated(|connection| {
+        let answer = self.repeated(|connection| {
             let mut stub = connection.stub.clone();
-            let request = self.request(request.clone());
+            let at_least = self.seen.load(Relaxed);
+            let request = self.request(QueryRequest { at_least, ..request.clone() });
             self.wait(connection, async move {
                 let mut parts = stub.query(request).await?.into_inner();
                 let first = parts.message().await?;
@@ -487,7 +548,10 @@ impl Queries for Client {
                 }
                 Ok(answer)
             })
-        })
+        })?;
+        // What comes later must not be older, whatever server answers.
+        self.seen.fetch_max(answer.commit, Relaxed);
+        Ok(answer)
     }
 }
 
@@ -497,6 +561,7 @@ fn of_unknown_outcome(error: Error, repeated: bool) -> Error {
     use ErrorKind as E;
     let unknown = match error.kind {
         E::Unavailable | E::Deadline | E::Cancelled => true,
+        E::Moved => repeated,
         E::Overloaded | E::Denied | E::Gone => repeated,
         _ => false,
     };

@@ -8,6 +8,8 @@ use crate::v1::Fault;
 
 /// Metadata of an error: its kind.
 pub(crate) const KIND: &str = "nakshi-error";
+/// Metadata of an error: host and port of the server to ask instead.
+const LEADER: &str = "nakshi-leader";
 
 /// The result of every fallible call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -22,6 +24,8 @@ pub struct Error {
     pub kind: ErrorKind,
     /// The message.
     pub message: String,
+    /// Host and port of the server to ask instead, of [`ErrorKind::Moved`] if it is known.
+    pub leader: Option<String>,
 }
 
 macro_rules! kinds {
@@ -66,6 +70,8 @@ kinds! {
     Conflict = "conflict", Aborted;
     /// The server has too much to do, or the call asks for too much.
     Overloaded = "overloaded", ResourceExhausted;
+    /// Another server of the graph makes its commits.
+    Moved = "moved", Unavailable;
     /// The server cannot be reached, or ends.
     Unavailable = "unavailable", Unavailable;
     /// The state of a commit is no longer kept.
@@ -95,7 +101,7 @@ kinds! {
 impl Error {
     /// Makes an error.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), leader: None }
     }
 
     /// An argument that cannot work.
@@ -111,14 +117,19 @@ impl Error {
 
 impl From<&Error> for Fault {
     fn from(error: &Error) -> Self {
-        Fault { kind: error.kind.name().to_owned(), message: error.message.clone() }
+        Fault {
+            kind: error.kind.name().to_owned(),
+            message: error.message.clone(),
+            leader: error.leader.clone().unwrap_or_default(),
+        }
     }
 }
 
 impl From<Fault> for Error {
     fn from(fault: Fault) -> Self {
         let kind = ErrorKind::of_name(&fault.kind).unwrap_or(ErrorKind::Internal);
-        Self::new(kind, fault.message)
+        let leader = Some(fault.leader).filter(|leader| !leader.is_empty());
+        Self { leader, ..Self::new(kind, fault.message) }
     }
 }
 
@@ -129,6 +140,7 @@ impl From<StoreError> for Error {
             E::NoNode { .. } => ErrorKind::UnknownNode,
             E::Invalid(_) | E::NoColumn { .. } => ErrorKind::Parameter,
             E::Conflict(_) => ErrorKind::Conflict,
+            E::Deposed(_) => ErrorKind::Unavailable,
             E::Locked(_) | E::LockedHere(_) => ErrorKind::Locked,
             E::Poisoned { .. } => ErrorKind::Poisoned,
             E::Corrupt { .. } | E::Truncated { .. } | E::BadList(_) | E::Foreign { .. } => {
@@ -148,6 +160,9 @@ impl From<Error> for Status {
     fn from(error: Error) -> Self {
         let mut status = Status::new(error.kind.code(), error.message);
         status.metadata_mut().insert(KIND, MetadataValue::from_static(error.kind.name()));
+        if let Some(Ok(leader)) = error.leader.map(MetadataValue::try_from) {
+            status.metadata_mut().insert(LEADER, leader);
+        }
         status
     }
 }
@@ -156,7 +171,9 @@ impl From<Status> for Error {
     fn from(status: Status) -> Self {
         let named = status.metadata().get(KIND).and_then(|name| name.to_str().ok());
         if let Some(kind) = named.and_then(ErrorKind::of_name) {
-            return Self::new(kind, status.message());
+            let leader = status.metadata().get(LEADER).and_then(|leader| leader.to_str().ok());
+            let leader = leader.map(ToOwned::to_owned);
+            return Self { leader, ..Self::new(kind, status.message()) };
         }
         // Errors of the transport, on either side.
         let kind = match status.code() {
@@ -203,5 +220,9 @@ mod tests {
             let error = Error::new(kind, "it is so");
             assert_eq!(Error::from(Status::from(error.clone())), error);
         }
+        let moved = Error::new(ErrorKind::Moved, "there");
+        let moved = Error { leader: Some("host:1".to_owned()), ..moved };
+        assert_eq!(Error::from(Status::from(moved.clone())), moved);
+        assert_eq!(Error::from(Fault::from(&moved)), moved);
     }
 }

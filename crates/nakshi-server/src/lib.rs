@@ -11,12 +11,13 @@
 //! query, `parts` cuts long answers, `session` runs a transaction step by step, and `service` joins
 //! them to the interface. `outcomes` remembers what became of
 //! commits, so that a repeated one is not made twice. `metrics` counts calls, and `http` shows what it has counted; `logs`
-//! has the lines for the operator.
+//! has the lines for the operator. `replication` has several servers agree on the commits of one graph.
 
 #![deny(missing_docs)]
 
 mod access;
 mod answer;
+mod channel;
 mod client;
 mod error;
 mod http;
@@ -26,6 +27,7 @@ mod metrics;
 mod outcomes;
 mod parts;
 mod queries;
+mod replication;
 pub mod requests;
 mod serve;
 mod service;
@@ -38,6 +40,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use limits::Limits;
 pub use logs::{LogFormat, log_to_stderr};
 pub use queries::{Edge, FoundEdge, Queries, RemoteRecord};
+pub use replication::GroupOptions;
 pub use serve::{ServeOptions, Server};
 
 /// The messages of the interface, generated from `proto/nakshi/v1/graph.proto`, which describes them.

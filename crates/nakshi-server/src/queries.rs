@@ -164,7 +164,7 @@ pub trait Queries {
         edge_type: Option<&str>,
     ) -> Result<Vec<RemoteRecord>> {
         let query = Some(requests::records(id, edge_type));
-        let answer = self.ask(QueryRequest { commit: None, keep: true, query })?;
+        let answer = self.ask(QueryRequest { keep: true, query, ..QueryRequest::default() })?;
         let state = answer.commit;
         let one = |record: v1::Record| RemoteRecord {
             source: id.clone(),
@@ -353,13 +353,17 @@ pub trait Queries {
     /// Asks a query of the newest state.
     #[doc(hidden)]
     fn newest(&self, query: Query) -> Result<Answer> {
-        self.ask(QueryRequest { commit: None, keep: false, query: Some(query) })
+        self.ask(QueryRequest { query: Some(query), ..QueryRequest::default() })
     }
 
     /// Asks a query of the state of a record.
     #[doc(hidden)]
     fn of_record(&self, record: &RemoteRecord, query: Query) -> Result<Answer> {
-        self.ask(QueryRequest { commit: Some(record.state), keep: false, query: Some(query) })
+        self.ask(QueryRequest {
+            commit: Some(record.state),
+            query: Some(query),
+            ..QueryRequest::default()
+        })
     }
 }
 

@@ -21,12 +21,14 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::server::{Connected, Router, TcpConnectInfo};
 use tonic::transport::{Identity, ServerTlsConfig};
 
-use crate::access::{Certificate, Tokens, check_address};
+use crate::access::{Certificate, Role, Tokens, check_address, denied};
 use crate::error::{Error, ErrorKind, Result};
 use crate::http;
 use crate::limits::{KeptStates, Limits};
 use crate::metrics::Metrics;
 use crate::outcomes::Outcomes;
+use crate::replication::v1::replica_server::ReplicaServer;
+use crate::replication::{Group, GroupOptions};
 use crate::service::{Served, Service};
 use crate::v1::graph_server::GraphServer;
 
@@ -60,6 +62,8 @@ pub struct ServeOptions {
     pub tokens: Option<Tokens>,
     /// Limits.
     pub limits: Limits,
+    /// The servers of the graph, if there are several.
+    pub group: Option<GroupOptions>,
 }
 
 impl Default for ServeOptions {
@@ -71,6 +75,7 @@ impl Default for ServeOptions {
             certificate: None,
             tokens: None,
             limits: Limits::default(),
+            group: None,
         }
     }
 }
@@ -84,6 +89,7 @@ pub struct Server {
     pages: Option<std::net::TcpListener>,
     store: Arc<PropertyStore>,
     options: ServeOptions,
+    group: Option<Group>,
     transport: tonic::transport::Server,
 }
 
@@ -122,10 +128,20 @@ impl Server {
             let tls = ServerTlsConfig::new().identity(identity).timeout(HANDSHAKE);
             transport = transport.tls_config(tls).map_err(failed)?;
         }
-        if !options.read_only {
+        let group = match &options.group {
+            Some(_) if options.read_only => {
+                return Err(Error::parameter("a server of several is not read-only"));
+            }
+            Some(group) => {
+                let token = options.tokens.as_ref().map(Tokens::of_servers).transpose()?;
+                Some(Group::start(&store, group, token, options.limits.request_bytes, cancel)?)
+            }
+            None => None,
+        };
+        if !options.read_only && group.is_none() {
             store.start_writing(cancel)?;
         }
-        Ok(Server { listener, address, pages, store, options, transport })
+        Ok(Server { listener, address, pages, store, options, group, transport })
     }
 
     /// The address at which it listens.
@@ -143,7 +159,7 @@ impl Server {
     /// # Errors
     /// [`ErrorKind::Storage`] if the system starts no threads; errors of the last commits.
     pub fn run(self, cancel: &CancelToken) -> Result<()> {
-        let Server { listener, address, pages, store, options, transport } = self;
+        let Server { listener, address, pages, store, options, group, transport } = self;
         let limits = options.limits;
         let served = Arc::new(Served {
             store: Arc::clone(&store),
@@ -156,6 +172,7 @@ impl Server {
             connections: 0.into(),
             metrics: Metrics::new(),
             outcomes: Outcomes::default(),
+            group,
             began: Instant::now(),
         });
         tracing::info!(
@@ -204,7 +221,11 @@ impl Server {
             })
         });
         // Commits whose clients have gone.
-        let answered = store.flush().map_err(Error::from).and(answered);
+        let flushed = match &served.group {
+            Some(group) => group.stop(),
+            None => store.flush().map_err(Error::from),
+        };
+        let answered = flushed.and(answered);
         match &answered {
             Ok(()) => tracing::info!("ended"),
             Err(error) => tracing::error!(message = error.message.as_str(), "ended"),
@@ -258,7 +279,17 @@ async fn routes(served: &Arc<Served>) -> Result<Routes> {
         known.role(&request)?;
         Ok(request)
     });
-    Ok(Routes::new(graph).add_service(health_service).add_service(reflection))
+    let routes = Routes::new(graph).add_service(health_service).add_service(reflection);
+    let Some(group) = &served.group else { return Ok(routes) };
+    let replica = ReplicaServer::new(group.service())
+        .max_decoding_message_size(group.message_bytes)
+        .max_encoding_message_size(usize::MAX);
+    let known = Arc::clone(served);
+    let replica = InterceptedService::new(replica, move |request| match known.role(&request)? {
+        Role::Server => Ok(request),
+        _ => Err(denied("only the other servers may call this").into()),
+    });
+    Ok(routes.add_service(replica))
 }
 
 /// Answers the calls of some connections on this thread, until the sender of `ended` is dropped.
@@ -318,6 +349,10 @@ async fn accept(
         let accepted = loop {
             if cancel.is_cancelled() {
                 return Ok(());
+            }
+            if let Some(why) = served.group.as_ref().and_then(Group::failure) {
+                let what = format!("left the other servers of the graph: {why}");
+                return Err(Error::new(ErrorKind::Storage, what));
             }
             let next = async {
                 let place = Arc::clone(&places).acquire_owned().await;

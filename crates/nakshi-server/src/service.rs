@@ -21,6 +21,7 @@ use crate::logs;
 use crate::metrics::Metrics;
 use crate::outcomes::{Attempt, Outcome, Outcomes, id_of};
 use crate::parts;
+use crate::replication::Group;
 use crate::session::{Session, fault};
 use crate::v1::graph_server::Graph;
 use crate::v1::pipeline_reply::Reply as OneReply;
@@ -38,6 +39,8 @@ const NUMBERS: u32 = 100_000;
 const AWAKE: Duration = Duration::from_micros(60);
 /// Pause between two looks at a commit that another call makes.
 const AGAIN: Duration = Duration::from_millis(2);
+/// How long a query waits for the commits of another server.
+const LAG: Duration = Duration::from_secs(1);
 /// Replies of a pipeline that wait for its client.
 const ANSWERS: usize = 256;
 /// Replies of a transaction that wait for its client.
@@ -56,6 +59,8 @@ pub(crate) struct Served {
     pub(crate) connections: AtomicU64,
     pub(crate) metrics: Metrics,
     pub(crate) outcomes: Outcomes,
+    /// The other servers of the graph, if there are any.
+    pub(crate) group: Option<Group>,
     pub(crate) began: Instant,
 }
 
@@ -69,7 +74,7 @@ struct Admitted {
 impl Served {
     /// The role of a caller.
     pub(crate) fn role<T>(&self, request: &Request<T>) -> Result<Role> {
-        let Some(tokens) = &self.tokens else { return Ok(Role::Writer) };
+        let Some(tokens) = &self.tokens else { return Ok(Role::Server) };
         let value = request.metadata().get("authorization");
         tokens.role(value.and_then(|value| value.to_str().ok()))
     }
@@ -108,7 +113,9 @@ impl Served {
             return Err(denied("the server is read-only"));
         }
         match role {
-            Role::Writer => Ok(()),
+            Role::Writer | Role::Server => {
+                self.group.as_ref().map_or(Ok(()), Group::refuse_unless_leading)
+            }
             Role::Reader => Err(denied("the token is a reader's, and changes need a writer's")),
         }
     }
@@ -194,6 +201,8 @@ impl Served {
     /// Number of a commit, if it was made; if it was not, it must not be made later.
     fn resolve(&self, request: &ResolveRequest) -> Result<Option<u64>> {
         let id = wire::needed(id_of(&request.id)?, "id")?;
+        // A server that was deposed, and does not know it yet, has not heard of the last commits.
+        self.group.as_ref().map_or(Ok(()), Group::confirm)?;
         match self.attempt(id, Some(request.since))? {
             Ok(attempt) => {
                 attempt.end(Outcome::Refused);
@@ -211,6 +220,7 @@ impl Served {
         place: &Arc<OwnedSemaphorePermit>,
     ) -> Result<Vec<Answer>> {
         let served = Arc::clone(self);
+        served.catch_up(request.at_least).await?;
         if request.query.as_ref().is_some_and(answer::is_short) {
             let parts = served.answer(request)?;
             stay_awake(served);
@@ -223,6 +233,23 @@ impl Served {
             served.answer(request)
         })
         .await?
+    }
+
+    /// Waits until the store has a commit that another server has made.
+    async fn catch_up(&self, commit: u64) -> Result<()> {
+        let began = Instant::now();
+        loop {
+            let known = self.store.snapshot().commit();
+            if known >= commit {
+                return Ok(());
+            }
+            if began.elapsed() > LAG {
+                let what =
+                    format!("this server has commit {known}, and lags behind commit {commit}");
+                return Err(Error::new(ErrorKind::Unavailable, what));
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
     }
 
     /// All numbers for Prometheus.
@@ -408,9 +435,15 @@ impl Graph for Service {
     async fn status(&self, _: Request<StatusRequest>) -> Result<Response<StatusReply>, Status> {
         let served = &self.0;
         let graph = served.store.snapshot();
+        let group = served.group.as_ref();
+        let role = match group {
+            None => "server",
+            Some(group) if group.leads() => "leader",
+            Some(_) => "follower",
+        };
         Ok(Response::new(StatusReply {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            role: "server".to_owned(),
+            role: role.to_owned(),
             pid: std::process::id(),
             commit: graph.commit(),
             nodes: graph.num_nodes(),
@@ -421,6 +454,9 @@ impl Graph for Service {
             running_calls: served.running_calls() as u64,
             most_calls: served.limits.calls as u64,
             connections: served.connections.load(Relaxed),
+            servers: group.map_or_else(Vec::new, |group| group.servers().to_vec()),
+            own: group.map_or_else(String::new, |group| group.address().to_owned()),
+            leader: group.and_then(Group::leader).unwrap_or_default(),
         }))
     }
 }

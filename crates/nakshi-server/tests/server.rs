@@ -117,7 +117,11 @@ fn a_record_is_read_from_its_state_until_it_expires() {
             edge_type: "knows".into(),
         };
         let commit = Some(commit);
-        client.ask(v1::QueryRequest { commit, keep: false, query: Some(Query::AssocCount(query)) })
+        client.ask(v1::QueryRequest {
+            commit,
+            query: Some(Query::AssocCount(query)),
+            ..Default::default()
+        })
     };
     let commit = server.store.snapshot().commit();
     assert_eq!(query(commit).unwrap().count, Some(1));
@@ -311,7 +315,7 @@ fn requests() -> Vec<Vec<u8>> {
         Query::NodePart(v1::NodePart { id: node, name: "name".into(), offset: 0, length: 9 }),
     ];
     let encoded =
-        |query| v1::QueryRequest { commit: None, keep: false, query: Some(query) }.encode_to_vec();
+        |query| v1::QueryRequest { query: Some(query), ..Default::default() }.encode_to_vec();
     queries.into_iter().map(encoded).collect()
 }
 

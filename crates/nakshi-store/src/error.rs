@@ -144,6 +144,10 @@ pub enum Error {
     /// may run again.
     #[error("{0}")]
     Conflict(String),
+    /// Another server has become the one that makes the commits of a replicated graph. What was being
+    /// committed may have been made or not.
+    #[error("another server makes the commits of {} now; ask it whether this one was made", .0.display())]
+    Deposed(PathBuf),
     /// An invariant of this crate does not hold.
     #[error("internal error: {0}; please report it")]
     Internal(&'static str),

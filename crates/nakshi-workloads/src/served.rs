@@ -68,7 +68,7 @@ pub fn run(
 ) -> Result<Measured> {
     let one = clients.first().ok_or(Error::Internal("a workload without a client"))?;
     let ask = |query: &Query| {
-        let request = QueryRequest { commit: None, keep: false, query: Some(message(query)?) };
+        let request = QueryRequest { query: Some(message(query)?), ..QueryRequest::default() };
         one.ask(request).map(|answer| results(&answer)).map_err(failed)
     };
     let mut draw = Draw::new(graph, config, cancel)?;

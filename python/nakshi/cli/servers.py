@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from typing import Any
 
 import click
@@ -14,6 +15,8 @@ from .output import print_json, print_pairs
 
 #: Variable with the token of a client.
 TOKEN = "NAKSHI_TOKEN"
+#: Seconds for another server to tell its state.
+_WORD = 2.0
 
 
 @click.command()
@@ -25,6 +28,27 @@ TOKEN = "NAKSHI_TOKEN"
     metavar="HOST:PORT",
     help="Where clients connect; with port 0 the system chooses one.",
 )
+@click.option(
+    "--local",
+    type=click.IntRange(min=1, max=15),
+    metavar="N",
+    help="Start N servers on this machine, with copies of STORE in STORE/servers, that agree on every "
+    "commit: to try out what --hosts does.",
+)
+@click.option(
+    "--hosts",
+    type=click.Path(),
+    metavar="FILE",
+    help="Be one of several servers: FILE has their addresses, one HOST:PORT a line, that of --listen among "
+    "them. Each serves a copy (nakshi backup) of the same store.",
+)
+@click.option(
+    "--ca",
+    type=click.Path(),
+    metavar="FILE",
+    help="Certificates (PEM) by which the servers of --hosts trust each other, if they have certificates.",
+)
+@click.option("--until-eof", is_flag=True, help="End with the standard input.")
 @click.option(
     "--http",
     metavar="HOST:PORT",
@@ -44,8 +68,8 @@ TOKEN = "NAKSHI_TOKEN"
     "--tokens",
     type=click.Path(),
     metavar="FILE",
-    help="Whom to answer: a line for each token, `reader TOKEN` or `writer TOKEN`; for the owner's "
-    "eyes only (chmod 600).",
+    help="Whom to answer: a line for each token, `reader TOKEN`, `writer TOKEN` or "
+    "`server TOKEN`; for the owner's eyes only (chmod 600).",
 )
 @options.memory
 @options.count("--max-calls", "Calls and transactions at the same time [512].")
@@ -62,6 +86,10 @@ TOKEN = "NAKSHI_TOKEN"
 def serve(
     store: str,
     listen: str,
+    local: int | None,
+    hosts: str | None,
+    ca: str | None,
+    until_eof: bool,
     http: str | None,
     read_only: bool,
     certificate: str | None,
@@ -80,8 +108,13 @@ def serve(
     Prints one line, `ready nakshi://HOST:PORT`, when it answers. Ends at Ctrl-C and SIGTERM, when its
     running calls have ended, at most ten seconds later. An address that other machines can reach needs
     --certificate, --key and --tokens.
+
+    Of several servers (--local, --hosts), a majority must run. A commit is on the disks of a majority when
+    it is acknowledged.
     """
     from ..errors import UnsupportedError
+    from ..placement import end_with_input, read_hosts
+    from ..serving import LocalServers
 
     if (certificate is None) != (key is None):
         raise click.UsageError("--certificate and --key belong together")
@@ -98,7 +131,28 @@ def serve(
         else:
             click.echo(f"ready {' '.join(urls.values())}")
 
+    if local is not None:
+        if hosts is not None or read_only:
+            raise click.UsageError("--local goes neither with --hosts nor with --read-only")
+        same = {
+            "--certificate": certificate,
+            "--key": key,
+            "--ca": ca,
+            "--tokens": tokens,
+            "--memory": memory,
+            "--max-calls": max_calls,
+            "--max-rows": max_rows,
+            "--max-request": max_request,
+            "--timeout": timeout,
+            "--log": log,
+        }
+        given = [str(part) for option in same.items() if option[1] is not None for part in option]
+        servers = LocalServers(store, listen, local, given, http)
+        sys.exit(servers.run(lambda: ready(servers.addresses[0], http)))
+
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if until_eof:
+        end_with_input()
     try:
         serve_graph(
             store,
@@ -109,6 +163,8 @@ def serve(
             read_only=read_only,
             certificate=None if certificate is None or key is None else (certificate, key),
             tokens=tokens,
+            hosts=None if hosts is None else read_hosts(hosts),
+            ca=ca,
             memory=memory,
             calls=max_calls,
             rows=max_rows,
@@ -117,6 +173,25 @@ def serve(
         )
     except KeyboardInterrupt:
         pass
+
+
+def _server(address: str, found: dict[str, Any]) -> dict[str, Any]:
+    """What the line of a server says."""
+    wanted = ("role", "pid", "commit")
+    return {"address": address, **{name: found[name] for name in wanted}, "error": None}
+
+
+def _ask(address: str, token: str | None, ca: str | None) -> dict[str, Any]:
+    """What the line of another server says, if it answers."""
+    from ..errors import NakshiError
+    from ..remote import connect
+
+    try:
+        with connect(address, token=token, ca=ca, timeout=_WORD) as graph:
+            return _server(address, graph.status())
+    except NakshiError as error:
+        away = {"role": "away", "pid": None, "commit": None}
+        return {"address": address, **away, "error": str(error)}
 
 
 @click.command()
@@ -141,15 +216,24 @@ def status(address: str, token_file: Any, ca: str | None, as_json: bool) -> None
     token = os.environ.get(TOKEN) if token_file is None else token_file.read().strip()
     with connect(address, token=token, ca=ca) as graph:
         found = graph.status()
-    # A server is its own only replica.
-    server = {"address": address, "role": found.pop("role"), "pid": found.pop("pid"), "lag": 0}
+    servers = [_server(found.pop("own") or address, found)]
+    for other in found.pop("servers"):
+        if other != servers[0]["address"]:
+            servers.append(_ask(other, token, ca))
+    last = max(server["commit"] for server in servers if server["commit"] is not None)
+    for server in servers:
+        server["lag"] = None if server["commit"] is None else last - server["commit"]
     if as_json:
-        print_json({"servers": [{**server, **found}]})
+        print_json({"servers": [{**servers[0], **found}, *servers[1:]]})
         return
+    for server in servers:
+        click.echo(
+            f"{server['role']}  {server['address']}  pid {server['pid']}  commit {server['commit']:,}  "
+            f"lag {server['lag']:,}"
+            if server["commit"] is not None
+            else f"away  {server['address']}  {server['error']}"
+        )
     mode = "read-only" if found["read_only"] else "read and write"
-    click.echo(
-        f"{server['role']}  {address}  pid {server['pid']}  commit {found['commit']:,}  lag 0"
-    )
     click.echo()
     print_pairs(
         [

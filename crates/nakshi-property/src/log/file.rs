@@ -284,6 +284,24 @@ impl LogFile {
         Err(self.corrupt(at, what))
     }
 
+    /// The bytes of a range that frames cover.
+    ///
+    /// # Errors
+    /// Errors of reading; [`Error::Corrupt`] if the file ends before them.
+    pub(super) fn bytes(&mut self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        let mut at = range.start;
+        while at < range.end {
+            let part = self.window.get(at, 1)?;
+            let part = part.get(..part.len().min((range.end - at) as usize)).unwrap_or_default();
+            if part.is_empty() {
+                return Err(self.corrupt(range.start, op::BAD.to_owned()));
+            }
+            at += part.len() as u64;
+            out.extend_from_slice(part);
+        }
+        Ok(())
+    }
+
     /// Reads the changes of a commit one by one.
     pub(super) fn changes(&mut self, frame: &Frame) -> Result<Changes<'_>> {
         Changes::begin(self, frame.changes.clone())
@@ -355,21 +373,11 @@ impl<'f> Changes<'f> {
     /// Errors of reading.
     pub(in super::super) fn encoded(&mut self) -> Result<Vec<u8>> {
         // At most MOST.
-        let len = (self.all.end - self.all.start) as usize;
-        let mut bytes = Vec::with_capacity(len + 1);
+        let mut bytes = Vec::with_capacity(self.bytes() as usize + 1);
         if self.file.header.version == 1 {
             op::put_mark(None, &mut bytes);
         }
-        let len = len + bytes.len();
-        let begin = self.all.start - bytes.len() as u64;
-        while bytes.len() < len {
-            let part = self.file.window.get(begin + bytes.len() as u64, 1)?;
-            let part = part.get(..part.len().min(len - bytes.len())).unwrap_or_default();
-            if part.is_empty() {
-                return Err(self.bad());
-            }
-            bytes.extend_from_slice(part);
-        }
+        self.file.bytes(self.all.clone(), &mut bytes)?;
         Ok(bytes)
     }
 

@@ -4,10 +4,12 @@
 //! - `file` describes the log files byte by byte, `op` the bytes of changes
 //! - [`LogEntries`] hands out the commits of a store one by one, and `json` writes them as JSON
 //! - [`LogReader`] reads all commits, and later those that were added since
+//! - [`Journal`] keeps records of any kind in such files
 //! - [`LogWriter`] makes groups of commits durable
 
 mod entries;
 mod file;
+mod journal;
 mod json;
 mod op;
 mod reader;
@@ -15,8 +17,9 @@ mod writer;
 
 pub use entries::{LogEntries, LogEntry};
 pub(super) use file::{Changes, name as log_name};
-pub(super) use op::EncodedChanges;
+pub use journal::Journal;
 pub use op::{Change, EdgeId, TransactionMark};
+pub(super) use op::{EncodedChanges, decode_commit};
 pub(super) use reader::LogReader;
 pub use reader::has_changes;
 pub(crate) use reader::logs;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::temporal::Temporal;
 use super::super::value::Value;
-use nakshi_store::{ExternalId, varint};
+use nakshi_store::{Error, ExternalId, Result, varint};
 
 /// The transaction that made a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -224,6 +224,25 @@ pub(super) fn count(bytes: &[u8]) -> Option<(u64, usize)> {
 pub(super) fn change(bytes: &[u8]) -> Option<(Change, usize)> {
     let mut from = Decoder { bytes, at: 0 };
     Some((from.change()?, from.at))
+}
+
+/// Decodes a commit as [`encode`] makes it.
+///
+/// # Errors
+/// [`Error::Invalid`] for bytes that are none.
+pub(in super::super) fn decode_commit(
+    bytes: &[u8],
+) -> Result<(Option<TransactionMark>, Vec<Change>)> {
+    let decoded = || {
+        let (mark, at) = mark(bytes)?;
+        let mut from = Decoder { bytes, at };
+        let mut changes = Vec::new();
+        for _ in 0..from.number()? {
+            changes.push(from.change()?);
+        }
+        (from.at == bytes.len()).then_some((mark, changes))
+    };
+    decoded().ok_or_else(|| Error::Invalid(BAD.to_owned()))
 }
 
 impl Change {

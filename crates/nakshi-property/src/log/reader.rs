@@ -1,7 +1,7 @@
 //! Reader of a store's log, from the beginning and from where it stopped.
 
 use super::super::PropertyEntry;
-use super::file::{self, Changes, HEADER, LogFile, LogPlace};
+use super::file::{self, Changes, Frame, HEADER, LogFile, LogPlace};
 use nakshi_io::CancelToken;
 use nakshi_store::files::{Uuid, parse_uuid};
 use nakshi_store::{Error, Manifest, OpenLog, Result, Store};
@@ -27,6 +27,8 @@ pub(in super::super) struct LogReader {
     bytes: u64,
     /// Last commit to read; none to read all.
     limit: Option<u64>,
+    /// True for the files of a [`Journal`](super::Journal), which no manifest names.
+    unnamed: bool,
 }
 
 impl LogReader {
@@ -48,7 +50,26 @@ impl LogReader {
             commit: entry.stored_commit(),
             bytes: 0,
             limit: None,
+            unnamed: false,
         })
+    }
+
+    /// Starts at the beginning of the log files of a generation that belong to a journal.
+    pub(super) fn of_journal(dir: &Path, store: Uuid, generation: u64) -> Self {
+        LogReader {
+            dir: dir.to_path_buf(),
+            store,
+            page_size: 0,
+            generation,
+            manifest: generation,
+            number: 0,
+            at: HEADER as u64,
+            begun: false,
+            commit: 0,
+            bytes: 0,
+            limit: None,
+            unnamed: true,
+        }
     }
 
     /// Starts at the beginning of the first log file that is kept, whose commits the fragments may have.
@@ -70,6 +91,9 @@ impl LogReader {
     /// A log file; `None` if there is none, or none that was begun.
     fn file(&self, number: u64, cancel: &CancelToken) -> Result<Option<LogFile>> {
         let place = LogPlace { generation: self.generation, number };
+        if self.unnamed && !self.dir.join(place.name()).exists() {
+            return Ok(None);
+        }
         LogFile::read(&self.dir, &self.store, self.page_size, place, self.manifest, cancel)
     }
 
@@ -146,6 +170,15 @@ impl LogReader {
         cancel: &CancelToken,
         mut f: impl FnMut(u64, &mut Changes<'_>) -> Result<()>,
     ) -> Result<()> {
+        self.read_frames(cancel, |file, frame| f(frame.commit, &mut file.changes(frame)?))
+    }
+
+    /// As [`LogReader::read`], without a look into the frames.
+    pub(super) fn read_frames(
+        &mut self,
+        cancel: &CancelToken,
+        mut f: impl FnMut(&mut LogFile, &Frame) -> Result<()>,
+    ) -> Result<()> {
         let Some(mut file) = self.file(self.number, cancel)? else { return Ok(()) };
         self.begun = true;
         loop {
@@ -163,7 +196,7 @@ impl LogReader {
                         what: format!("commit {found} follows on commit {last}"),
                     });
                 }
-                f(frame.commit, &mut file.changes(&frame)?)?;
+                f(&mut file, &frame)?;
                 self.commit = frame.commit;
                 self.bytes += frame.bytes();
                 self.at = frame.changes.end;

@@ -61,6 +61,11 @@ impl CommitGroup {
         Ok(())
     }
 
+    /// The commits: their numbers, and their encoded changes.
+    pub(in super::super) fn commits(&self) -> &[(u64, Vec<u8>)] {
+        &self.commits
+    }
+
     /// Bytes of the changes in the group.
     pub(in super::super) fn bytes(&self) -> u64 {
         self.commits.iter().map(|(_, changes)| changes.len() as u64).sum()
@@ -104,7 +109,7 @@ impl LogWriter {
         Ok(fs.sync_dir(dir)?)
     }
 
-    fn create(fs: &Arc<dyn WriteFs>, dir: &Path, header: LogHeader) -> Result<Self> {
+    pub(super) fn create(fs: &Arc<dyn WriteFs>, dir: &Path, header: LogHeader) -> Result<Self> {
         let path = dir.join(header.place.name());
         if std::fs::symlink_metadata(&path).is_ok() {
             // Its header was never written whole.

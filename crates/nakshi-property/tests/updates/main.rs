@@ -11,6 +11,7 @@ mod fragments;
 mod handle;
 mod lists;
 mod model;
+mod replication;
 mod transactions;
 
 use std::path::Path;

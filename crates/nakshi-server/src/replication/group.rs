@@ -1,0 +1,452 @@
+//! This server among those of its graph.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use nakshi_io::CancelToken;
+use nakshi_property::{CommitLog, PropertyStore};
+use nakshi_store::files::{new_uuid, parse_uuid, with_newest};
+use openraft::{BasicNode, Config, SnapshotPolicy};
+use tokio::runtime::{Handle, Runtime};
+use tokio::sync::watch;
+
+use super::log::RaftLog;
+use super::machine::{Leading, Machine, Replica};
+use super::network::{Network, Peer, ReplicaService, last_index};
+use super::{Leader, Proposal, Raft, Reply};
+use crate::channel::Peers;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Interval of a leader's heartbeats, and the least and the longest time without one after which another
+/// server wants to lead, in milliseconds.
+const HEARTBEAT: u64 = 100;
+const ELECTION: (u64, u64) = (500, 1000);
+/// Milliseconds without a majority after which a leader answers those who wait, so that they ask another one.
+const SILENCE: u64 = 2 * ELECTION.1;
+/// Bytes of commits in an entry, unless a single commit has more.
+const ENTRY: usize = 4 << 20;
+/// Bytes of entries that are kept for servers that lag behind.
+const KEPT: u64 = 64 << 20;
+/// Bytes that a message takes besides a single commit: other entries, and their heads.
+const MESSAGE: usize = 32 << 20;
+/// Interval at which a server asks for the others before its first start, and looks at itself afterwards.
+const LOOK: Duration = Duration::from_millis(200);
+/// Time for a word from another server.
+const WORD: Duration = Duration::from_secs(1);
+/// Directory of the log in that of the store.
+const DIR: &str = "servers/log";
+/// Index of the last entry of a log in which no commit can be: the servers of the group, and the entry of the
+/// first leader.
+const EMPTY: u64 = 1;
+
+/// The servers of a graph, and which of them this one is.
+#[derive(Clone, Debug, Default)]
+pub struct GroupOptions {
+    /// Host and port of each server, the same list on all of them.
+    pub servers: Vec<String>,
+    /// Place of this server in the list, from 0.
+    pub own: usize,
+    /// Certificates of the authorities that the certificates of the others are trusted by, as PEM; the
+    /// connections are plain without.
+    pub ca: Option<PathBuf>,
+}
+
+/// This server among those of its graph.
+pub(crate) struct Group {
+    /// `None` once it has left the others.
+    runtime: Mutex<Option<Runtime>>,
+    handle: Handle,
+    raft: Raft,
+    replica: Arc<Replica>,
+    store: Arc<PropertyStore>,
+    own: u64,
+    servers: Vec<String>,
+    graph: Arc<[u8]>,
+    /// Most bytes of a message from another server.
+    pub(crate) message_bytes: usize,
+    /// Reason why this server has left the others.
+    failed: Arc<Mutex<Option<String>>>,
+}
+
+impl std::fmt::Debug for Group {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Group");
+        shown.field("servers", &self.servers).field("own", &self.own).finish_non_exhaustive()
+    }
+}
+
+/// The log of all servers, as the store that leads appends to it.
+struct Proposer {
+    raft: Raft,
+    leading: Leading,
+    /// When this server leads now.
+    leads: watch::Receiver<Option<Leading>>,
+    handle: Handle,
+    store: PathBuf,
+}
+
+impl std::fmt::Debug for Proposer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Proposer").field("leading", &self.leading).finish_non_exhaustive()
+    }
+}
+
+impl CommitLog for Proposer {
+    fn append(&self, commits: &[(u64, Vec<u8>)]) -> nakshi_store::Result<()> {
+        let mut rest = commits;
+        while let Some((first, _)) = rest.first() {
+            let mut bytes = 0;
+            let fits = rest.iter().take_while(|(_, changes)| {
+                bytes += changes.len();
+                bytes <= ENTRY
+            });
+            let (now, later) = rest.split_at(fits.count().max(1));
+            let proposal = Proposal {
+                leader: self.leading.0,
+                session: self.leading.1,
+                first: *first,
+                commits: now.iter().map(|(_, changes)| Bytes::copy_from_slice(changes)).collect(),
+            };
+            self.propose(proposal)?;
+            rest = later;
+        }
+        Ok(())
+    }
+}
+
+impl Proposer {
+    fn propose(&self, proposal: Proposal) -> nakshi_store::Result<()> {
+        let mut leads = self.leads.clone();
+        let agreed = self.handle.block_on(async {
+            tokio::select! {
+                written = self.raft.client_write(proposal) => {
+                    written.is_ok_and(|reply| reply.data == Reply::Made)
+                }
+                _ = leads.wait_for(|leads| *leads != Some(self.leading)) => false,
+            }
+        });
+        if agreed { Ok(()) } else { Err(nakshi_store::Error::Deposed(self.store.clone())) }
+    }
+}
+
+fn settings() -> Config {
+    Config {
+        cluster_name: "nakshi".to_owned(),
+        heartbeat_interval: HEARTBEAT,
+        election_timeout_min: ELECTION.0,
+        election_timeout_max: ELECTION.1,
+        // By bytes, in `look`.
+        snapshot_policy: SnapshotPolicy::Never,
+        max_in_snapshot_log_to_keep: u64::MAX,
+        ..Config::default()
+    }
+}
+
+impl Group {
+    /// Begins to take part. The other servers need not run, except at the very first start of all.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Parameter`] for a list without this server, or a store that is not a copy of the others';
+    /// errors of the log, and of the store.
+    pub(crate) fn start(
+        store: &Arc<PropertyStore>,
+        options: &GroupOptions,
+        token: Option<String>,
+        request_bytes: usize,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
+        let servers = options.servers.clone();
+        let nodes: BTreeMap<u64, BasicNode> =
+            (1..).zip(servers.iter().map(|address| BasicNode::new(address.clone()))).collect();
+        let own = options.own as u64 + 1;
+        if !nodes.contains_key(&own) {
+            let what = format!("this server is number {own} of {} servers", nodes.len());
+            return Err(Error::parameter(what));
+        }
+        store.replicate();
+        store.start_writing(cancel)?;
+        let uuid = with_newest(store.path(), |manifest| Ok(manifest.uuid))?;
+        let graph = parse_uuid(&uuid).unwrap_or_default();
+        let log = RaftLog::open(&store.path().join(DIR), graph, cancel)?;
+        let commit = store.snapshot().commit();
+        if log.last_commit().is_some_and(|last| last < commit) {
+            let path = store.path().display();
+            return Err(Error::parameter(format!(
+                "{path} has commits that its servers have not made; remove {path}/servers, and the copies of \
+                 the store on other machines, to begin anew with this one"
+            )));
+        }
+        let graph: Arc<[u8]> = Arc::from(graph);
+        let replica = Replica::new(Arc::clone(store), log.clone(), cancel.clone());
+        let peers = Peers { ca: options.ca.clone(), token };
+        let message_bytes = request_bytes.saturating_mul(2).saturating_add(MESSAGE);
+        let addresses = servers.clone().into();
+        let network = Network { peers, addresses, graph: Arc::clone(&graph), message_bytes };
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(1).thread_name("nakshi-log").enable_all().build();
+        let runtime = runtime.map_err(|error| {
+            let what =
+                format!("the system starts no threads: {error}; raise its limit on processes");
+            Error::new(ErrorKind::Storage, what)
+        })?;
+        let config = settings().validate().map_err(|error| Error::parameter(error.to_string()))?;
+        let machine = Machine(Arc::clone(&replica));
+        let (way, log_of) = (network.clone(), log.clone());
+        let raft = runtime.block_on(Raft::new(own, Arc::new(config), way, log_of, machine));
+        let raft = raft.map_err(|error| Error::new(ErrorKind::Storage, error.to_string()))?;
+        let failed = Arc::default();
+        let task = Task {
+            raft: raft.clone(),
+            replica: Arc::clone(&replica),
+            log,
+            store: Arc::clone(store),
+            own,
+            failed: Arc::clone(&failed),
+            cancel: cancel.clone(),
+        };
+        let others = nodes.iter().filter(|(id, _)| **id != own);
+        let others: Vec<_> = {
+            let _here = runtime.enter();
+            others.map(|(id, _)| network.peer(*id)).collect()
+        };
+        runtime.spawn(task.run(nodes, others));
+        let (handle, runtime) = (runtime.handle().clone(), Mutex::new(Some(runtime)));
+        let store = Arc::clone(store);
+        Ok(Group {
+            runtime,
+            handle,
+            raft,
+            store,
+            replica,
+            own,
+            servers,
+            graph,
+            message_bytes,
+            failed,
+        })
+    }
+
+    /// The calls of the other servers.
+    pub(crate) fn service(&self) -> ReplicaService {
+        let (raft, graph) = (self.raft.clone(), Arc::clone(&self.graph));
+        ReplicaService { raft, graph, store: Arc::clone(&self.store) }
+    }
+
+    /// Returns true while this server makes the commits.
+    pub(crate) fn leads(&self) -> bool {
+        self.replica.leads().borrow().is_some()
+    }
+
+    /// Host and port of the server that leads, if that is known.
+    pub(crate) fn leader(&self) -> Option<String> {
+        let leader = self.raft.metrics().borrow().current_leader?;
+        self.servers.get(usize::try_from(leader).ok()?.checked_sub(1)?).cloned()
+    }
+
+    /// Host and port of this server, as the others know it.
+    pub(crate) fn address(&self) -> &str {
+        self.servers.get((self.own - 1) as usize).map_or("", String::as_str)
+    }
+
+    /// Host and port of all servers.
+    pub(crate) fn servers(&self) -> &[String] {
+        &self.servers
+    }
+
+    /// Returns when a majority of the servers has confirmed that this one leads, and its store has all commits
+    /// from before this call. For threads that may wait.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Moved`].
+    pub(crate) fn confirm(&self) -> Result<()> {
+        let confirmed = self.handle.block_on(self.raft.ensure_linearizable());
+        match confirmed {
+            Ok(_) if self.leads() => Ok(()),
+            _ => Err(self.moved()),
+        }
+    }
+
+    /// Refuses what only the server that leads may do.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Moved`], with the address of that server.
+    pub(crate) fn refuse_unless_leading(&self) -> Result<()> {
+        if self.leads() { Ok(()) } else { Err(self.moved()) }
+    }
+
+    fn moved(&self) -> Error {
+        // Until it knows that it leads, a server that was elected names nobody.
+        let leader = self.leader().filter(|leader| leader != self.address());
+        let what = match &leader {
+            Some(leader) => format!("{leader} makes the commits; ask that server"),
+            None => "the servers are electing the one that makes the commits; ask again".to_owned(),
+        };
+        Error { leader, ..Error::new(ErrorKind::Moved, what) }
+    }
+
+    /// Reason why this server has left the others.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Leaves the others, until the next start.
+    pub(crate) fn stop(&self) -> Result<()> {
+        let followed = self.replica.follow();
+        let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(runtime) = runtime {
+            let _ = runtime.block_on(self.raft.shutdown());
+            runtime.shutdown_timeout(WORD);
+        }
+        Ok(followed?)
+    }
+}
+
+/// What goes on beside the calls: the first start, elections, and clearing the log.
+struct Task {
+    raft: Raft,
+    replica: Arc<Replica>,
+    log: RaftLog,
+    store: Arc<PropertyStore>,
+    own: u64,
+    failed: Arc<Mutex<Option<String>>>,
+    cancel: CancelToken,
+}
+
+impl Task {
+    async fn run(self, nodes: BTreeMap<u64, BasicNode>, others: Vec<Peer>) {
+        let ended = match self.begin(nodes, &others).await {
+            Ok(()) => self.look_after().await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = ended {
+            tracing::error!(message = error.message.as_str(), "left the other servers");
+            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.message);
+        }
+    }
+
+    /// Makes the servers a group, at their first start.
+    async fn begin(&self, nodes: BTreeMap<u64, BasicNode>, others: &[Peer]) -> Result<()> {
+        let failed = |error: String| Error::new(ErrorKind::Storage, error);
+        if self.raft.is_initialized().await.map_err(|error| failed(error.to_string()))? {
+            return Ok(());
+        }
+        let commit = self.store.snapshot().commit();
+        let (mut missing, mut told): (Vec<&Peer>, _) = (others.iter().collect(), Instant::now());
+        while !missing.is_empty() && last_index(&self.raft).is_none() {
+            self.cancel.check().map_err(|error| failed(error.to_string()))?;
+            let mut left = Vec::new();
+            for peer in missing {
+                match peer.hello(WORD).await {
+                    Ok((last, _)) if last.is_some_and(|last| last > EMPTY) => {
+                        return Err(Error::parameter(format!(
+                            "{} has a log of commits, and this server has none: it was lost, or never \
+                             there; put a copy (nakshi backup) of another server's store in the place of \
+                             {} and serve it under another address",
+                            peer.address(),
+                            self.store.path().display()
+                        )));
+                    }
+                    Ok((_, found)) if found != commit => {
+                        return Err(Error::parameter(format!(
+                            "{} has commits up to {found}, and this server up to {commit}; begin with copies \
+                             (nakshi backup) of one store",
+                            peer.address()
+                        )));
+                    }
+                    Ok(_) => {}
+                    Err(status) if status.code() == tonic::Code::FailedPrecondition => {
+                        let (address, what) = (peer.address(), status.message());
+                        return Err(Error::parameter(format!("{address}: {what}")));
+                    }
+                    Err(_) => left.push(peer),
+                }
+            }
+            missing = left;
+            if !missing.is_empty() {
+                if told.elapsed() > WORD * 5 {
+                    let names: Vec<_> = missing.iter().map(|peer| peer.address()).collect();
+                    tracing::info!(
+                        "the first start needs all servers; waits for {}",
+                        names.join(", ")
+                    );
+                    told = Instant::now();
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+        self.aside(move |replica| replica.begin_at(commit)).await?;
+        match self.raft.initialize(nodes).await {
+            // Another server was faster.
+            Ok(()) | Err(openraft::error::RaftError::APIError(_)) => Ok(()),
+            Err(error) => Err(failed(error.to_string())),
+        }
+    }
+
+    /// Has the store lead when this server is elected, and follow when it is not any more; clears the log.
+    async fn look_after(&self) -> Result<()> {
+        let mut metrics = self.raft.metrics();
+        let mut asked = 0;
+        loop {
+            let now = metrics.borrow_and_update().clone();
+            match now.running_state {
+                Ok(()) => {}
+                Err(openraft::error::Fatal::Stopped) => return Ok(()),
+                Err(error) => return Err(Error::new(ErrorKind::Storage, error.to_string())),
+            }
+            let term = Leader::new(now.vote.leader_id().term, self.own);
+            let elected = now.state.is_leader() && now.vote.leader_id().node_id == self.own;
+            let leads = *self.replica.leads().borrow();
+            // The others may have elected another server already.
+            let alone = now.millis_since_quorum_ack.is_none_or(|silence| silence > SILENCE);
+            if elected && !alone && leads.is_none_or(|(of, _)| of != term) {
+                let confirmed = tokio::time::timeout(WORD, self.raft.ensure_linearizable()).await;
+                if confirmed.is_ok_and(|confirmed| confirmed.is_ok()) {
+                    self.lead(term).await?;
+                }
+            } else if (!elected || alone) && leads.is_some() {
+                self.aside(Replica::follow).await?;
+                tracing::info!(elected, "leads no more");
+            }
+            if leads.is_some() {
+                // A leader whose disk fails makes way for another server.
+                self.aside(Replica::refuse_if_broken).await?;
+            }
+            if let Some(snapshot) = now.snapshot.filter(|snapshot| Some(*snapshot) > now.purged) {
+                let _ = self.raft.trigger().purge_log(snapshot.index).await;
+            }
+            let last = now.last_applied.map_or(0, |log_id| log_id.index);
+            if self.log.bytes() > KEPT && last > asked {
+                asked = last;
+                let _ = self.raft.trigger().snapshot().await;
+            }
+            let _ = tokio::time::timeout(LOOK, metrics.changed()).await;
+        }
+    }
+
+    async fn lead(&self, term: Leader) -> Result<()> {
+        let session = u64::from_le_bytes(*new_uuid().first_chunk().unwrap_or(&[0; 8]));
+        let leading = (term, session);
+        let proposer = Arc::new(Proposer {
+            raft: self.raft.clone(),
+            leading,
+            leads: self.replica.leads(),
+            handle: Handle::current(),
+            store: self.store.path().to_path_buf(),
+        });
+        self.aside(move |replica| replica.lead(leading, proposer)).await?;
+        tracing::info!(term = term.term, "leads");
+        Ok(())
+    }
+
+    async fn aside(
+        &self,
+        work: impl FnOnce(&Replica) -> nakshi_store::Result<()> + Send + 'static,
+    ) -> Result<()> {
+        let replica = Arc::clone(&self.replica);
+        let panicked = |_| Error::new(ErrorKind::Internal, "internal error: a thread panicked");
+        Ok(tokio::task::spawn_blocking(move || work(&replica)).await.map_err(panicked)??)
+    }
+}

@@ -1,0 +1,262 @@
+//! The log of a server, on disk as a journal, and in memory from its last snapshot on.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::ops::RangeBounds;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use nakshi_io::CancelToken;
+use nakshi_property::Journal;
+use nakshi_store::Result;
+use nakshi_store::files::Uuid;
+use openraft::storage::{LogFlushed, RaftLogStorage};
+use openraft::{ErrorSubject, ErrorVerb, LogState, RaftLogReader, SnapshotMeta, Vote};
+use serde::{Deserialize, Serialize};
+
+use super::{Entry, LogId, StorageError, TypeConfig, fault};
+
+/// Bytes of entries that are sent to another server at once, unless a single one has more.
+const BATCH: usize = 8 << 20;
+
+pub(super) type Snapshot = SnapshotMeta<u64, openraft::BasicNode>;
+
+/// A record of the journal.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Record {
+    /// The server has voted.
+    Vote(Vote<u64>),
+    /// Entries at the end of the log.
+    Entries(Vec<Entry>),
+    /// The entries from this index on are gone: another leader has other ones.
+    Truncated(u64),
+    /// All entries up to this one are gone: every store has their commits.
+    Purged(LogId),
+    /// The store has what the entries up to this point say: all commits up to number `commit`.
+    Snapshot { upto: Snapshot, commit: u64 },
+}
+
+/// What the journal says.
+#[derive(Debug, Default)]
+struct Known {
+    vote: Option<Vote<u64>>,
+    /// Entries by their index, and their bytes.
+    entries: BTreeMap<u64, (Entry, usize)>,
+    purged: Option<LogId>,
+    snapshot: Option<(Snapshot, u64)>,
+}
+
+/// The log of this server.
+#[derive(Clone, Debug)]
+pub(crate) struct RaftLog(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    known: Mutex<Known>,
+    journal: Mutex<Journal>,
+}
+
+/// Locks what no thread leaves half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn bytes_of(record: &Record) -> Result<Vec<u8>> {
+    postcard::to_allocvec(record)
+        .map_err(|_| nakshi_store::Error::Internal("a record of the log does not encode"))
+}
+
+/// Bytes of the commits of an entry.
+fn size(entry: &Entry) -> usize {
+    match &entry.payload {
+        openraft::EntryPayload::Normal(proposal) => {
+            proposal.commits.iter().map(|commit| commit.len()).sum()
+        }
+        _ => 0,
+    }
+}
+
+impl Known {
+    fn add(&mut self, record: Record) {
+        match record {
+            Record::Vote(vote) => self.vote = Some(vote),
+            Record::Entries(entries) => {
+                let sized =
+                    entries.into_iter().map(|entry| (entry.log_id.index, (size(&entry), entry)));
+                self.entries.extend(sized.map(|(index, (size, entry))| (index, (entry, size))));
+            }
+            Record::Truncated(from) => drop(self.entries.split_off(&from)),
+            Record::Purged(upto) => {
+                self.entries = self.entries.split_off(&(upto.index + 1));
+                self.purged = Some(upto);
+            }
+            Record::Snapshot { upto, commit } => self.snapshot = Some((upto, commit)),
+        }
+    }
+
+    /// The records that say the same.
+    fn records(&self) -> Vec<Record> {
+        let mut records: Vec<_> = self.vote.map(Record::Vote).into_iter().collect();
+        let snapshot = self.snapshot.clone();
+        records.extend(snapshot.map(|(upto, commit)| Record::Snapshot { upto, commit }));
+        records.extend(self.purged.map(Record::Purged));
+        records
+            .extend(self.entries.values().map(|(entry, _)| Record::Entries(vec![entry.clone()])));
+        records
+    }
+}
+
+impl RaftLog {
+    /// Opens the log in a directory, which is made if it is not there.
+    pub(super) fn open(dir: &Path, graph: Uuid, cancel: &CancelToken) -> Result<Self> {
+        let failed = |error| nakshi_store::Error::io("create", dir, error);
+        std::fs::create_dir_all(dir).map_err(failed)?;
+        let fs = nakshi_io::write::default_fs();
+        let mut known = Known::default();
+        let journal = Journal::open(&fs, dir, graph, cancel, |record| {
+            let read = postcard::from_bytes(&record).map_err(|error| {
+                let (file, what) =
+                    (dir.to_path_buf(), format!("a record does not decode: {error}"));
+                nakshi_store::Error::Corrupt { file, page: 0, what }
+            })?;
+            known.add(read);
+            Ok(())
+        })?;
+        Ok(RaftLog(Arc::new(Inner { known: Mutex::new(known), journal: Mutex::new(journal) })))
+    }
+
+    /// Bytes of the commits in it.
+    pub(super) fn bytes(&self) -> u64 {
+        lock(&self.0.known).entries.values().map(|(_, size)| *size as u64).sum()
+    }
+
+    /// The last snapshot, and the number of the last commit before it.
+    pub(super) fn snapshot(&self) -> Option<(Snapshot, u64)> {
+        lock(&self.0.known).snapshot.clone()
+    }
+
+    /// Number of the last commit that may be in the store; `None` before the first start of all servers.
+    pub(super) fn last_commit(&self) -> Option<u64> {
+        let known = lock(&self.0.known);
+        let (_, begun) = known.snapshot.as_ref()?;
+        let proposed = known.entries.values().filter_map(|(entry, _)| match &entry.payload {
+            openraft::EntryPayload::Normal(proposal) => Some(proposal.last()),
+            _ => None,
+        });
+        Some(proposed.fold(*begun, u64::max))
+    }
+
+    /// Makes a snapshot known for ever.
+    pub(super) fn set_snapshot(&self, upto: Snapshot, commit: u64) -> Result<()> {
+        self.write(Record::Snapshot { upto, commit })
+    }
+
+    /// Makes a record durable.
+    fn write(&self, record: Record) -> Result<()> {
+        let mut journal = lock(&self.0.journal);
+        journal.append(vec![bytes_of(&record)?])?;
+        lock(&self.0.known).add(record);
+        Ok(())
+    }
+
+    /// Forgets the entries up to one, on disk as well.
+    fn purge_to(&self, upto: LogId) -> Result<()> {
+        let mut journal = lock(&self.0.journal);
+        let records = {
+            let mut known = lock(&self.0.known);
+            known.add(Record::Purged(upto));
+            known.records()
+        };
+        journal.replace(records.iter().map(bytes_of).collect::<Result<_>>()?)
+    }
+
+    /// Runs something that waits for the disk beside the log's own task.
+    async fn aside(
+        &self,
+        work: impl FnOnce(&Self) -> Result<()> + Send + 'static,
+        (subject, verb): (ErrorSubject<u64>, ErrorVerb),
+    ) -> Result<(), StorageError> {
+        let log = self.clone();
+        let done = tokio::task::spawn_blocking(move || work(&log)).await;
+        let done = done.unwrap_or(Err(nakshi_store::Error::Internal("a thread panicked")));
+        done.map_err(|error| {
+            tracing::error!("the log of the servers cannot be written: {error}");
+            fault(subject, verb, &error)
+        })
+    }
+}
+
+impl RaftLogReader<TypeConfig> for RaftLog {
+    async fn try_get_log_entries<B: RangeBounds<u64> + Clone + Debug + Send>(
+        &mut self,
+        range: B,
+    ) -> Result<Vec<Entry>, StorageError> {
+        let known = lock(&self.0.known);
+        Ok(known.entries.range(range).map(|(_, (entry, _))| entry.clone()).collect())
+    }
+
+    async fn limited_get_log_entries(
+        &mut self,
+        start: u64,
+        end: u64,
+    ) -> Result<Vec<Entry>, StorageError> {
+        let (known, mut taken) = (lock(&self.0.known), 0);
+        let mut found = Vec::new();
+        for (entry, size) in known.entries.range(start..end).map(|(_, entry)| entry) {
+            taken += size;
+            if taken > BATCH && !found.is_empty() {
+                break;
+            }
+            found.push(entry.clone());
+        }
+        Ok(found)
+    }
+}
+
+impl RaftLogStorage<TypeConfig> for RaftLog {
+    type LogReader = Self;
+
+    async fn get_log_state(&mut self) -> Result<LogState<TypeConfig>, StorageError> {
+        let known = lock(&self.0.known);
+        let last = known.entries.last_key_value().map(|(_, (entry, _))| entry.log_id);
+        Ok(LogState { last_purged_log_id: known.purged, last_log_id: last.or(known.purged) })
+    }
+
+    async fn get_log_reader(&mut self) -> Self {
+        self.clone()
+    }
+
+    async fn save_vote(&mut self, vote: &Vote<u64>) -> Result<(), StorageError> {
+        let record = Record::Vote(*vote);
+        self.aside(move |log| log.write(record), (ErrorSubject::Vote, ErrorVerb::Write)).await
+    }
+
+    async fn read_vote(&mut self) -> Result<Option<Vote<u64>>, StorageError> {
+        Ok(lock(&self.0.known).vote)
+    }
+
+    async fn append<I>(
+        &mut self,
+        entries: I,
+        callback: LogFlushed<TypeConfig>,
+    ) -> Result<(), StorageError>
+    where
+        I: IntoIterator<Item = Entry> + Send,
+        I::IntoIter: Send,
+    {
+        // Only one is written at a time, so the next call waits.
+        let record = Record::Entries(entries.into_iter().collect());
+        self.aside(move |log| log.write(record), (ErrorSubject::Logs, ErrorVerb::Write)).await?;
+        callback.log_io_completed(Ok(()));
+        Ok(())
+    }
+
+    async fn truncate(&mut self, log_id: LogId) -> Result<(), StorageError> {
+        let record = Record::Truncated(log_id.index);
+        self.aside(move |log| log.write(record), (ErrorSubject::Logs, ErrorVerb::Delete)).await
+    }
+
+    async fn purge(&mut self, log_id: LogId) -> Result<(), StorageError> {
+        self.aside(move |log| log.purge_to(log_id), (ErrorSubject::Logs, ErrorVerb::Delete)).await
+    }
+}

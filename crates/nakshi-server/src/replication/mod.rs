@@ -1,0 +1,92 @@
+//! A graph on several servers: one log, on which a majority of them agrees (Ongaro and Ousterhout, "In Search
+//! of an Understandable Consensus Algorithm", ATC 2014), by openraft.
+//!
+//! Every server has the log, and a whole copy of the graph. One server at a time leads: it makes all
+//! commits, in transactions if clients want, and has each group of them in the log before it writes the group
+//! to its store. The others follow: they make the commits of the log in their order. So all stores are the
+//! same after the same commit.
+//!
+//! An entry names the leader that made its commits ([`Proposal::leader`]). Every server refuses an entry that
+//! was made under another leader than the one that put it in the log, or that does not follow on the last
+//! commit: a server that was deposed, and leads again, cannot slip in what it made before.
+//!
+//! - `log` keeps the log in a [`Journal`](nakshi_property::Journal)
+//! - `machine` makes the commits of the log in the store, or lets the leader do so
+//! - `network` speaks to the other servers, and answers them
+//! - `group` starts all this, and has the store lead or follow
+
+mod group;
+mod log;
+mod machine;
+mod network;
+
+pub(crate) use group::Group;
+pub use group::GroupOptions;
+
+use std::io::Cursor;
+
+use bytes::Bytes;
+use openraft::{BasicNode, CommittedLeaderId};
+use serde::{Deserialize, Serialize};
+
+/// The messages between servers, generated from `proto/nakshi/replica/v1/replica.proto`.
+#[allow(missing_docs, clippy::all)]
+pub(crate) mod v1 {
+    tonic::include_proto!("nakshi.replica.v1");
+}
+
+openraft::declare_raft_types!(
+    /// The types of the log.
+    pub(crate) TypeConfig:
+        D = Proposal,
+        R = Reply,
+        NodeId = u64,
+        Node = BasicNode,
+        SnapshotData = Cursor<Vec<u8>>,
+);
+
+/// A term and its leader.
+pub(crate) type Leader = CommittedLeaderId<u64>;
+pub(crate) type LogId = openraft::LogId<u64>;
+pub(crate) type Entry = openraft::Entry<TypeConfig>;
+pub(crate) type StorageError = openraft::StorageError<u64>;
+pub(crate) type Raft = openraft::Raft<TypeConfig>;
+
+/// Commits of a leader.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Proposal {
+    /// The leader, when it made them.
+    pub(crate) leader: Leader,
+    /// Differs for each time at which a server began to lead, which can be twice in a term.
+    pub(crate) session: u64,
+    /// Number of the first.
+    pub(crate) first: u64,
+    /// The changes of each, as in the log of a store.
+    pub(crate) commits: Vec<Bytes>,
+}
+
+impl Proposal {
+    /// Number of the last commit.
+    fn last(&self) -> u64 {
+        (self.first + self.commits.len() as u64).saturating_sub(1)
+    }
+}
+
+/// What became of a proposal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Reply {
+    /// All servers make the commits.
+    Made,
+    /// No server makes them.
+    Refused,
+}
+
+/// An error of openraft for a fault of reading or writing.
+fn fault(
+    subject: openraft::ErrorSubject<u64>,
+    verb: openraft::ErrorVerb,
+    error: &nakshi_store::Error,
+) -> StorageError {
+    openraft::StorageIOError::new(subject, verb, openraft::AnyError::error(error.to_string()))
+        .into()
+}

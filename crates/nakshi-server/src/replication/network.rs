@@ -1,0 +1,261 @@
+//! Calls between the servers of a graph.
+
+use std::fmt::Display;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nakshi_property::PropertyStore;
+use openraft::error::{
+    InstallSnapshotError, NetworkError, RPCError, RaftError, RemoteError, Unreachable,
+};
+use openraft::network::{Backoff, RPCOption, RaftNetwork, RaftNetworkFactory};
+use openraft::raft::{
+    AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, InstallSnapshotResponse,
+    VoteRequest, VoteResponse,
+};
+use openraft::{AnyError, BasicNode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::Channel;
+use tonic::{Code, Request, Response, Status};
+
+use super::v1::Envelope;
+use super::v1::replica_client::ReplicaClient;
+use super::v1::replica_server::Replica as Calls;
+use super::{Raft, TypeConfig};
+use crate::channel::{Bearer, Peers};
+
+/// Version of the messages.
+const VERSION: u32 = 1;
+/// Time for a connection to be made.
+const CONNECT: Duration = Duration::from_secs(1);
+/// Pause before a server that was not reached is tried again.
+const PAUSE: Duration = Duration::from_millis(100);
+
+type Stub = ReplicaClient<InterceptedService<Channel, Bearer>>;
+
+fn sealed<T: Serialize>(graph: &[u8], message: &T) -> Result<Envelope, Status> {
+    let message = postcard::to_allocvec(message);
+    let message =
+        message.map_err(|error| Status::internal(format!("it does not encode: {error}")))?;
+    Ok(Envelope { graph: graph.to_vec(), version: VERSION, message })
+}
+
+fn opened<T: DeserializeOwned>(graph: &[u8], envelope: &Envelope) -> Result<T, Status> {
+    if envelope.graph != graph {
+        return Err(Status::failed_precondition(
+            "this server has another graph; the stores of all servers must be copies of one store",
+        ));
+    }
+    if envelope.version != VERSION {
+        return Err(Status::failed_precondition(format!(
+            "the servers have versions that do not understand each other ({} and {VERSION})",
+            envelope.version
+        )));
+    }
+    postcard::from_bytes(&envelope.message)
+        .map_err(|error| Status::invalid_argument(format!("it does not decode: {error}")))
+}
+
+/// The answers of this server to the other ones.
+#[derive(Clone)]
+pub(crate) struct ReplicaService {
+    pub(super) raft: Raft,
+    pub(super) graph: Arc<[u8]>,
+    pub(super) store: Arc<PropertyStore>,
+}
+
+impl ReplicaService {
+    async fn answer<Q, F>(
+        self,
+        request: Request<Envelope>,
+        work: impl FnOnce(Raft, Q) -> F,
+    ) -> Result<Response<Envelope>, Status>
+    where
+        Q: DeserializeOwned,
+        F: Future<Output: Serialize>,
+    {
+        let question = opened(&self.graph, request.get_ref())?;
+        sealed(&self.graph, &work(self.raft, question).await).map(Response::new)
+    }
+}
+
+#[tonic::async_trait]
+impl Calls for ReplicaService {
+    async fn append(&self, request: Request<Envelope>) -> Result<Response<Envelope>, Status> {
+        let work = |raft: Raft, question| async move { raft.append_entries(question).await };
+        self.clone().answer::<AppendEntriesRequest<TypeConfig>, _>(request, work).await
+    }
+
+    async fn vote(&self, request: Request<Envelope>) -> Result<Response<Envelope>, Status> {
+        let work = |raft: Raft, question| async move { raft.vote(question).await };
+        self.clone().answer::<VoteRequest<u64>, _>(request, work).await
+    }
+
+    async fn snapshot(&self, request: Request<Envelope>) -> Result<Response<Envelope>, Status> {
+        let work = |raft: Raft, question| async move { raft.install_snapshot(question).await };
+        self.clone().answer::<InstallSnapshotRequest<TypeConfig>, _>(request, work).await
+    }
+
+    async fn hello(&self, request: Request<Envelope>) -> Result<Response<Envelope>, Status> {
+        let commit = self.store.snapshot().commit();
+        let work = |raft: Raft, (): ()| async move { (last_index(&raft), commit) };
+        self.clone().answer(request, work).await
+    }
+}
+
+/// Index of the last entry of a server's log; `None` if it has none.
+pub(super) fn last_index(raft: &Raft) -> Option<u64> {
+    raft.metrics().borrow().last_log_index
+}
+
+/// Makes the connections to the other servers.
+#[derive(Clone)]
+pub(super) struct Network {
+    pub(super) peers: Peers,
+    /// Host and port of each server, of which the first has number 1.
+    pub(super) addresses: Arc<[String]>,
+    pub(super) graph: Arc<[u8]>,
+    /// Most bytes of a message.
+    pub(super) message_bytes: usize,
+}
+
+impl RaftNetworkFactory<TypeConfig> for Network {
+    type Network = Peer;
+
+    async fn new_client(&mut self, target: u64, _: &BasicNode) -> Peer {
+        // The log has the addresses of the first start.
+        self.peer(target)
+    }
+}
+
+impl Network {
+    /// The way to another server.
+    pub(super) fn peer(&self, target: u64) -> Peer {
+        let place = usize::try_from(target).ok().and_then(|number| number.checked_sub(1));
+        let address =
+            place.and_then(|place| self.addresses.get(place)).cloned().unwrap_or_default();
+        let stub = self.peers.channel(&address, CONNECT, None).map(|(channel, token)| {
+            ReplicaClient::with_interceptor(channel, token)
+                .max_decoding_message_size(self.message_bytes)
+                .max_encoding_message_size(usize::MAX)
+        });
+        let stub = stub.map_err(|error| error.message);
+        Peer { target, address, stub, graph: Arc::clone(&self.graph) }
+    }
+}
+
+/// The way to another server.
+pub(super) struct Peer {
+    target: u64,
+    address: String,
+    stub: Result<Stub, String>,
+    graph: Arc<[u8]>,
+}
+
+type CallError<E> = RPCError<u64, BasicNode, RaftError<u64, E>>;
+
+impl Peer {
+    /// Host and port of the other server.
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// An error of the way to the other server, or of its refusal.
+    fn lost<E: std::error::Error>(&self, what: impl Display, code: Code) -> CallError<E> {
+        let error = AnyError::error(format!("{}: {what}", self.address));
+        match code {
+            Code::DeadlineExceeded | Code::Cancelled => {
+                RPCError::Network(NetworkError::new(&error))
+            }
+            _ => RPCError::Unreachable(Unreachable::new(&error)),
+        }
+    }
+
+    async fn ask<Q, A, F>(
+        &self,
+        question: Q,
+        time: Duration,
+        send: impl FnOnce(Stub, Request<Envelope>) -> F,
+    ) -> Result<A, Status>
+    where
+        Q: Serialize,
+        A: DeserializeOwned,
+        F: Future<Output = Result<Response<Envelope>, Status>>,
+    {
+        let stub = self.stub.clone().map_err(Status::unavailable)?;
+        let mut request = Request::new(sealed(&self.graph, &question)?);
+        request.set_timeout(time);
+        opened(&self.graph, send(stub, request).await?.get_ref())
+    }
+
+    /// Index of the last entry of the other server's log, `None` if it has none, and the number of the last
+    /// commit in its store.
+    pub(super) async fn hello(&self, time: Duration) -> Result<(Option<u64>, u64), Status> {
+        self.ask((), time, |mut stub, request| async move { stub.hello(request).await }).await
+    }
+
+    async fn call<Q, A, E, F>(
+        &self,
+        question: Q,
+        option: &RPCOption,
+        send: impl FnOnce(Stub, Request<Envelope>) -> F,
+    ) -> Result<A, CallError<E>>
+    where
+        Q: Serialize,
+        A: DeserializeOwned,
+        E: std::error::Error + DeserializeOwned,
+        F: Future<Output = Result<Response<Envelope>, Status>>,
+    {
+        let answered: Result<Result<A, RaftError<u64, E>>, Status> =
+            self.ask(question, option.hard_ttl(), send).await;
+        match answered {
+            Ok(answer) => {
+                answer.map_err(|error| RPCError::RemoteError(RemoteError::new(self.target, error)))
+            }
+            Err(status) => {
+                tracing::debug!(address = self.address, "a server was not reached: {status}");
+                Err(self.lost(status.message(), status.code()))
+            }
+        }
+    }
+}
+
+impl RaftNetwork<TypeConfig> for Peer {
+    async fn append_entries(
+        &mut self,
+        question: AppendEntriesRequest<TypeConfig>,
+        option: RPCOption,
+    ) -> Result<AppendEntriesResponse<u64>, CallError<openraft::error::Infallible>> {
+        self.call(question, &option, |mut stub, request| async move { stub.append(request).await })
+            .await
+    }
+
+    async fn install_snapshot(
+        &mut self,
+        question: InstallSnapshotRequest<TypeConfig>,
+        option: RPCOption,
+    ) -> Result<InstallSnapshotResponse<u64>, CallError<InstallSnapshotError>> {
+        self.call(
+            question,
+            &option,
+            |mut stub, request| async move { stub.snapshot(request).await },
+        )
+        .await
+    }
+
+    async fn vote(
+        &mut self,
+        question: VoteRequest<u64>,
+        option: RPCOption,
+    ) -> Result<VoteResponse<u64>, CallError<openraft::error::Infallible>> {
+        self.call(question, &option, |mut stub, request| async move { stub.vote(request).await })
+            .await
+    }
+
+    fn backoff(&self) -> Backoff {
+        Backoff::new(std::iter::repeat(PAUSE))
+    }
+}

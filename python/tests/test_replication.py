@@ -1,0 +1,145 @@
+"""A graph on several servers: they agree on every commit, and one may be killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import nakshi
+import pytest
+
+from .conftest import SCALE
+from .servers import Server, Writers
+from .test_server import build
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return build(tmp_path / "graph.nakshi")
+
+
+@contextmanager
+def three(store: Path) -> Iterator[Server]:
+    """Three servers, which must end in order and leave no process."""
+    server = Server(store, "--local", 3)
+    try:
+        yield server
+    except BaseException:
+        server.process.kill()
+        server.wait()
+        raise
+    until = time.monotonic() + 20
+    while any(one["lag"] != 0 for one in servers(server.address)):
+        assert time.monotonic() < until, servers(server.address)
+    pids = [one["pid"] for one in servers(server.address)]
+    assert server.end() == 0, server.log
+    for pid in filter(None, pids):
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def servers(address: str) -> list[dict[str, Any]]:
+    """The servers, as ``nakshi status`` shows them, when one at the address answers."""
+    command = [sys.executable, "-m", "nakshi", "status", address, "--json"]
+    until = time.monotonic() + 10
+    while True:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return list(json.loads(done.stdout)["servers"])
+        assert time.monotonic() < until, done.stderr
+
+
+def leader(address: str) -> dict[str, Any]:
+    """The server that makes the commits."""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        found = [one for one in servers(address) if one["role"] == "leader"]
+        if found:
+            return found[0]
+    raise AssertionError("no server leads")
+
+
+def log_of(store: Path) -> str:
+    """All commits of a store."""
+    command = [sys.executable, "-m", "nakshi", "log", str(store)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def stores(store: Path) -> list[Path]:
+    return [store, *(store / "servers" / str(i) for i in (2, 3))]
+
+
+def same(store: Path) -> None:
+    """All servers' stores have the same commits, and the same graph."""
+    logs = [log_of(one) for one in stores(store)]
+    assert logs[0] and logs.count(logs[0]) == len(logs)
+    for one in stores(store):
+        nakshi.check(one)
+
+
+def test_three_servers_agree(store: Path) -> None:
+    with three(store) as server, nakshi.connect(server.address) as graph:
+        graph.append_node(1000, {"age": 1})
+        with graph.transaction() as t:
+            t.append_edge(1000, "knows", 1)
+        known = servers(server.address)
+        assert sorted(one["role"] for one in known) == ["follower", "follower", "leader"]
+        # Another client that asks a follower waits for what this one has seen, or is told so.
+        for one in known:
+            with nakshi.connect(one["address"]) as other:
+                until = time.monotonic() + 5
+                while other.count() != 61 and time.monotonic() < until:
+                    time.sleep(0.01)
+                assert other.get_neighbor_ids(1000) == [1]
+                other.update_node(1000, {"age": other.get_node_property(1000, "age") + 1})
+                assert other.get_node_property(1000, "age") > 1
+        assert graph.get_node_property(1000, "age") == 4
+    same(store)
+    # They go on where they were.
+    with three(store) as server, nakshi.connect(server.address) as graph:
+        assert graph.get_node_property(1000, "age") == 4
+        graph.append_node(1001)
+    same(store)
+
+
+def test_every_commit_is_made_once_while_servers_are_killed(store: Path) -> None:
+    with three(store) as server:
+        # Any of them may be away for a moment.
+        address = ",".join(one["address"] for one in servers(server.address))
+        with Writers(nakshi.connect(address)) as writers:
+            for turn in range(3 * SCALE):
+                writers.wait_for(10)
+                found = leader(address)
+                if turn % 3 == 2:
+                    others = [one for one in servers(address) if one["role"] == "follower"]
+                    found = others[0]
+                os.kill(found["pid"], signal.SIGKILL)
+            writers.wait_for(10)
+        writers.check()
+        assert max(writers.seconds) < 3 + 2
+    same(store)
+
+
+def test_a_leader_that_hangs_is_replaced_and_follows_later(store: Path) -> None:
+    """Seen red with a store that keeps what the others do not have."""
+    with three(store) as server:
+        address = ",".join(one["address"] for one in servers(server.address))
+        with Writers(nakshi.connect(address)) as writers:
+            for _ in range(2 * SCALE):
+                writers.wait_for(10)
+                found = leader(address)
+                os.kill(found["pid"], signal.SIGSTOP)
+                others = [one for one in address.split(",") if one != found["address"]]
+                assert leader(",".join(others))["pid"] != found["pid"]
+                os.kill(found["pid"], signal.SIGCONT)
+            writers.wait_for(10)
+        writers.check()
+    same(store)
