@@ -27,9 +27,9 @@ def store(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def three(store: Path) -> Iterator[Server]:
+def three(store: Path, *options: object) -> Iterator[Server]:
     """Three servers, which must end in order and leave no process."""
-    server = Server(store, "--local", 3)
+    server = Server(store, "--local", 3, *options)
     try:
         yield server
     except BaseException:
@@ -143,3 +143,21 @@ def test_a_leader_that_hangs_is_replaced_and_follows_later(store: Path) -> None:
             writers.wait_for(10)
         writers.check()
     same(store)
+
+
+def test_a_server_that_lags_far_behind_catches_up(store: Path) -> None:
+    """Seen red with a log that is not cleared: nothing is taken from the log of another store."""
+    with three(store, "--keep-log", "64KiB") as server:
+        with nakshi.connect(server.address) as graph:
+            found = next(one for one in servers(server.address) if one["role"] == "follower")
+            os.kill(found["pid"], signal.SIGSTOP)
+            for number in range(40):
+                with graph.batch() as batch:
+                    for id in range(100):
+                        batch.append_node(1000 + 100 * number + id, {"name": "x" * 100})
+            time.sleep(1)
+            os.kill(found["pid"], signal.SIGCONT)
+    same(store)
+    log = sum(file.stat().st_size for file in (store / "servers" / "log").iterdir())
+    assert log < 40 * 100 * 100
+    assert "catches up" in server.log

@@ -43,7 +43,7 @@ const AWAKE: Duration = Duration::from_micros(100);
 /// Waits before the second try of a call, when the server is not there; before each further one it is twice as
 /// long.
 const AGAIN: Duration = Duration::from_millis(50);
-/// Time for which a call is tried again.
+/// Time for which a call is tried again, if there is one server.
 const AWAY: Duration = Duration::from_secs(5);
 /// Interval at which a server that has not answered yet is asked whether it lives, and the time for its word, if
 /// there are other servers.
@@ -346,7 +346,9 @@ impl Client {
     /// Makes a call again if the server is not there, of another one if it can. A call that changes something
     /// must have an id.
     fn repeated<T>(&self, mut call: impl FnMut(&Arc<Connection>) -> Result<T>) -> Result<T> {
-        let (began, patience) = (Instant::now(), AWAY.min(self.options.timeout));
+        // One of several servers can be away, the next may hang, and then an election takes a moment.
+        let away = if self.has_others() { AWAY * 3 } else { AWAY };
+        let (began, patience) = (Instant::now(), away.min(self.options.timeout));
         let mut pause = AGAIN;
         loop {
             let connection = self.connection()?;

@@ -220,17 +220,20 @@ impl Server {
                 before.and(thread.join().map_err(panicked).and_then(|answered| answered))
             })
         });
-        // Commits whose clients have gone.
-        let flushed = match &served.group {
-            Some(group) => group.stop(),
-            None => store.flush().map_err(Error::from),
-        };
-        let answered = flushed.and(answered);
-        match &answered {
+        let ended = flush(&served).and(answered);
+        match &ended {
             Ok(()) => tracing::info!("ended"),
             Err(error) => tracing::error!(message = error.message.as_str(), "ended"),
         }
-        answered
+        ended
+    }
+}
+
+/// Makes the commits durable whose clients have gone, or leaves them to the other servers.
+fn flush(served: &Served) -> Result<()> {
+    match &served.group {
+        Some(group) => group.stop(),
+        None => Ok(served.store.flush()?),
     }
 }
 

@@ -48,6 +48,7 @@ _WORD = 2.0
     metavar="FILE",
     help="Certificates (PEM) by which the servers of --hosts trust each other, if they have certificates.",
 )
+@options.size("--keep-log", "Of commits for servers that lag behind, in memory [64MiB].")
 @click.option("--until-eof", is_flag=True, help="End with the standard input.")
 @click.option(
     "--http",
@@ -89,6 +90,7 @@ def serve(
     local: int | None,
     hosts: str | None,
     ca: str | None,
+    keep_log: int | None,
     until_eof: bool,
     http: str | None,
     read_only: bool,
@@ -134,22 +136,8 @@ def serve(
     if local is not None:
         if hosts is not None or read_only:
             raise click.UsageError("--local goes neither with --hosts nor with --read-only")
-        same = {
-            "--certificate": certificate,
-            "--key": key,
-            "--ca": ca,
-            "--tokens": tokens,
-            "--memory": memory,
-            "--max-calls": max_calls,
-            "--max-rows": max_rows,
-            "--max-request": max_request,
-            "--timeout": timeout,
-            "--log": log,
-        }
-        given = [str(part) for option in same.items() if option[1] is not None for part in option]
-        servers = LocalServers(store, listen, local, given, http)
+        servers = LocalServers(store, listen, local, _given(click.get_current_context()), http)
         sys.exit(servers.run(lambda: ready(servers.addresses[0], http)))
-
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if until_eof:
         end_with_input()
@@ -165,6 +153,7 @@ def serve(
             tokens=tokens,
             hosts=None if hosts is None else read_hosts(hosts),
             ca=ca,
+            keep_log=keep_log,
             memory=memory,
             calls=max_calls,
             rows=max_rows,
@@ -173,6 +162,32 @@ def serve(
         )
     except KeyboardInterrupt:
         pass
+
+
+#: Options of ``serve`` that each of several servers gets.
+_EACH = (
+    "certificate",
+    "key",
+    "ca",
+    "tokens",
+    "keep_log",
+    "memory",
+    "max_calls",
+    "max_rows",
+    "max_request",
+    "timeout",
+    "log",
+)
+
+
+def _given(context: click.Context) -> list[str]:
+    """The options that were given for each of several servers."""
+    given: list[str] = []
+    for name in _EACH:
+        value = context.params[name]
+        if value is not None:
+            given += [f"--{name.replace('_', '-')}", str(value)]
+    return given
 
 
 def _server(address: str, found: dict[str, Any]) -> dict[str, Any]:

@@ -84,6 +84,27 @@ impl LogEntries {
         })
     }
 
+    /// The next commits with their numbers, encoded as a [`CommitLog`](crate::CommitLog) gets them, some
+    /// megabytes at a time; none at the end of the log.
+    ///
+    /// # Errors
+    /// As [`LogEntries::open`]; damage.
+    pub fn next_encoded(&mut self, cancel: &CancelToken) -> Result<Vec<(u64, Vec<u8>)>> {
+        let (mut found, mut bytes) = (Vec::new(), 0);
+        let read = self.reader.read(cancel, |commit, changes| {
+            if bytes > BATCH {
+                return Err(Error::Abandoned);
+            }
+            bytes += changes.bytes();
+            found.push((commit, changes.encoded()?));
+            Ok(())
+        });
+        match read {
+            Ok(()) | Err(Error::Abandoned) => Ok(found),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The next entries, at most `most`, some megabytes at a time; none at the end of the log.
     ///
     /// # Errors

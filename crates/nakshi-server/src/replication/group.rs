@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use super::log::RaftLog;
 use super::machine::{Leading, Machine, Replica};
 use super::network::{Network, Peer, ReplicaService, last_index};
-use super::{Leader, Proposal, Raft, Reply};
+use super::{DIR, Leader, Proposal, Raft, Reply};
 use crate::channel::Peers;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -26,32 +26,39 @@ const HEARTBEAT: u64 = 100;
 const ELECTION: (u64, u64) = (500, 1000);
 /// Milliseconds without a majority after which a leader answers those who wait, so that they ask another one.
 const SILENCE: u64 = 2 * ELECTION.1;
+/// Milliseconds for a server to take commits from the log of another store.
+const CATCHING_UP: u64 = 600_000;
 /// Bytes of commits in an entry, unless a single commit has more.
 const ENTRY: usize = 4 << 20;
-/// Bytes of entries that are kept for servers that lag behind.
-const KEPT: u64 = 64 << 20;
 /// Bytes that a message takes besides a single commit: other entries, and their heads.
 const MESSAGE: usize = 32 << 20;
 /// Interval at which a server asks for the others before its first start, and looks at itself afterwards.
 const LOOK: Duration = Duration::from_millis(200);
 /// Time for a word from another server.
 const WORD: Duration = Duration::from_secs(1);
-/// Directory of the log in that of the store.
-const DIR: &str = "servers/log";
 /// Index of the last entry of a log in which no commit can be: the servers of the group, and the entry of the
 /// first leader.
 const EMPTY: u64 = 1;
 
 /// The servers of a graph, and which of them this one is.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct GroupOptions {
     /// Host and port of each server, the same list on all of them.
     pub servers: Vec<String>,
     /// Place of this server in the list, from 0.
     pub own: usize,
+    /// Bytes of commits above which the log of the servers, which is in memory as well, is cleared. A server
+    /// that lags more behind takes the commits from the log of another store.
+    pub kept_bytes: u64,
     /// Certificates of the authorities that the certificates of the others are trusted by, as PEM; the
     /// connections are plain without.
     pub ca: Option<PathBuf>,
+}
+
+impl Default for GroupOptions {
+    fn default() -> Self {
+        GroupOptions { servers: Vec::new(), own: 0, kept_bytes: 64 << 20, ca: None }
+    }
 }
 
 /// This server among those of its graph.
@@ -141,8 +148,35 @@ fn settings() -> Config {
         // By bytes, in `look`.
         snapshot_policy: SnapshotPolicy::Never,
         max_in_snapshot_log_to_keep: u64::MAX,
+        install_snapshot_timeout: CATCHING_UP,
         ..Config::default()
     }
+}
+
+/// Opens the log of a store's server, and returns it with the uuid of the graph.
+fn open_log(store: &PropertyStore, cancel: &CancelToken) -> Result<(RaftLog, Arc<[u8]>)> {
+    let uuid = with_newest(store.path(), |manifest| Ok(manifest.uuid))?;
+    let graph = parse_uuid(&uuid).unwrap_or_default();
+    let log = RaftLog::open(&store.path().join(DIR), graph, cancel)?;
+    let commit = store.snapshot().commit();
+    if log.last_commit().is_some_and(|last| last < commit) {
+        let path = store.path().display();
+        return Err(Error::parameter(format!(
+            "{path} has commits that its servers have not made; remove {path}/servers, and the copies of the \
+             store on other machines, to begin anew with this one"
+        )));
+    }
+    Ok((log, Arc::from(graph)))
+}
+
+/// The threads for the log.
+fn runtime() -> Result<Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(1).thread_name("nakshi-log").enable_all();
+    builder.build().map_err(|error| {
+        let what = format!("the system starts no threads: {error}; raise its limit on processes");
+        Error::new(ErrorKind::Storage, what)
+    })
 }
 
 impl Group {
@@ -158,69 +192,57 @@ impl Group {
         request_bytes: usize,
         cancel: &CancelToken,
     ) -> Result<Self> {
-        let servers = options.servers.clone();
+        let GroupOptions { servers, own, .. } = options.clone();
         let nodes: BTreeMap<u64, BasicNode> =
             (1..).zip(servers.iter().map(|address| BasicNode::new(address.clone()))).collect();
-        let own = options.own as u64 + 1;
+        let own = own as u64 + 1;
         if !nodes.contains_key(&own) {
             let what = format!("this server is number {own} of {} servers", nodes.len());
             return Err(Error::parameter(what));
         }
         store.replicate();
         store.start_writing(cancel)?;
-        let uuid = with_newest(store.path(), |manifest| Ok(manifest.uuid))?;
-        let graph = parse_uuid(&uuid).unwrap_or_default();
-        let log = RaftLog::open(&store.path().join(DIR), graph, cancel)?;
-        let commit = store.snapshot().commit();
-        if log.last_commit().is_some_and(|last| last < commit) {
-            let path = store.path().display();
-            return Err(Error::parameter(format!(
-                "{path} has commits that its servers have not made; remove {path}/servers, and the copies of \
-                 the store on other machines, to begin anew with this one"
-            )));
-        }
-        let graph: Arc<[u8]> = Arc::from(graph);
-        let replica = Replica::new(Arc::clone(store), log.clone(), cancel.clone());
-        let peers = Peers { ca: options.ca.clone(), token };
-        let message_bytes = request_bytes.saturating_mul(2).saturating_add(MESSAGE);
-        let addresses = servers.clone().into();
-        let network = Network { peers, addresses, graph: Arc::clone(&graph), message_bytes };
-        let mut builder = tokio::runtime::Builder::new_multi_thread();
-        let runtime = builder.worker_threads(1).thread_name("nakshi-log").enable_all().build();
-        let runtime = runtime.map_err(|error| {
-            let what =
-                format!("the system starts no threads: {error}; raise its limit on processes");
-            Error::new(ErrorKind::Storage, what)
-        })?;
+        let (log, graph) = open_log(store, cancel)?;
+        let network = Network {
+            peers: Peers { ca: options.ca.clone(), token },
+            addresses: servers.clone().into(),
+            graph: Arc::clone(&graph),
+            message_bytes: request_bytes.saturating_mul(2).saturating_add(MESSAGE),
+        };
+        let runtime = runtime()?;
+        let others = || {
+            let _here = runtime.enter();
+            nodes.keys().filter(|id| **id != own).map(|id| network.peer(*id)).collect()
+        };
+        let handle = runtime.handle().clone();
+        let replica =
+            Replica::new(Arc::clone(store), log.clone(), others(), handle.clone(), cancel.clone());
         let config = settings().validate().map_err(|error| Error::parameter(error.to_string()))?;
         let machine = Machine(Arc::clone(&replica));
-        let (way, log_of) = (network.clone(), log.clone());
-        let raft = runtime.block_on(Raft::new(own, Arc::new(config), way, log_of, machine));
+        let began = Raft::new(own, Arc::new(config), network.clone(), log.clone(), machine);
+        let raft = runtime.block_on(began);
         let raft = raft.map_err(|error| Error::new(ErrorKind::Storage, error.to_string()))?;
         let failed = Arc::default();
         let task = Task {
             raft: raft.clone(),
             replica: Arc::clone(&replica),
             log,
+            kept: options.kept_bytes,
             store: Arc::clone(store),
             own,
             failed: Arc::clone(&failed),
             cancel: cancel.clone(),
         };
-        let others = nodes.iter().filter(|(id, _)| **id != own);
-        let others: Vec<_> = {
-            let _here = runtime.enter();
-            others.map(|(id, _)| network.peer(*id)).collect()
-        };
+        let others: Vec<Peer> = others();
         runtime.spawn(task.run(nodes, others));
-        let (handle, runtime) = (runtime.handle().clone(), Mutex::new(Some(runtime)));
-        let store = Arc::clone(store);
+        let (store, message_bytes) = (Arc::clone(store), network.message_bytes);
+        let runtime = Mutex::new(Some(runtime));
         Ok(Group {
             runtime,
             handle,
             raft,
-            store,
             replica,
+            store,
             own,
             servers,
             graph,
@@ -309,6 +331,8 @@ struct Task {
     raft: Raft,
     replica: Arc<Replica>,
     log: RaftLog,
+    /// Bytes of entries above which the log is cleared.
+    kept: u64,
     store: Arc<PropertyStore>,
     own: u64,
     failed: Arc<Mutex<Option<String>>>,
@@ -418,7 +442,7 @@ impl Task {
                 let _ = self.raft.trigger().purge_log(snapshot.index).await;
             }
             let last = now.last_applied.map_or(0, |log_id| log_id.index);
-            if self.log.bytes() > KEPT && last > asked {
+            if self.log.bytes() > self.kept && last > asked {
                 asked = last;
                 let _ = self.raft.trigger().snapshot().await;
             }

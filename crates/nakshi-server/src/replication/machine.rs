@@ -14,9 +14,11 @@ use openraft::{
     BasicNode, EntryPayload, ErrorSubject, ErrorVerb, RaftSnapshotBuilder, SnapshotMeta,
     StoredMembership,
 };
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::log::{RaftLog, Snapshot};
+use super::network::Peer;
 use super::{Entry, Leader, LogId, Proposal, Reply, StorageError, TypeConfig, fault};
 
 /// Pause between two looks at the store.
@@ -25,10 +27,12 @@ const MOMENT: Duration = Duration::from_millis(2);
 type Membership = StoredMembership<u64, BasicNode>;
 
 /// The store of a server, which leads or follows.
-#[derive(Debug)]
 pub(super) struct Replica {
     store: Arc<PropertyStore>,
     log: RaftLog,
+    /// The ways to the other servers, and what waits for their answers.
+    others: Vec<Peer>,
+    handle: Handle,
     cancel: CancelToken,
     progress: Mutex<Progress>,
     /// As [`Progress::leads`], for the threads that append.
@@ -51,7 +55,13 @@ struct Progress {
 }
 
 impl Replica {
-    pub(super) fn new(store: Arc<PropertyStore>, log: RaftLog, cancel: CancelToken) -> Arc<Self> {
+    pub(super) fn new(
+        store: Arc<PropertyStore>,
+        log: RaftLog,
+        others: Vec<Peer>,
+        handle: Handle,
+        cancel: CancelToken,
+    ) -> Arc<Self> {
         let mut progress = Progress { commit: store.snapshot().commit(), ..Progress::default() };
         if let Some((snapshot, commit)) = log.snapshot() {
             (progress.applied, progress.membership) =
@@ -59,7 +69,8 @@ impl Replica {
             progress.commit = commit;
         }
         let (leads, _) = watch::channel(None);
-        Arc::new(Replica { store, log, cancel, progress: Mutex::new(progress), leads })
+        let progress = Mutex::new(progress);
+        Arc::new(Replica { store, log, others, handle, cancel, progress, leads })
     }
 
     fn progress(&self) -> MutexGuard<'_, Progress> {
@@ -166,6 +177,38 @@ impl Replica {
         Ok(())
     }
 
+    /// Makes the commits up to a number that the log of the servers no longer has, from the log of another
+    /// server's store.
+    fn catch_up(&self, commit: u64) -> Result<()> {
+        let mut why = String::new();
+        for other in &self.others {
+            let since = self.store.snapshot().commit();
+            if since >= commit {
+                return Ok(());
+            }
+            tracing::info!(from = other.address(), since, "catches up");
+            let make = |next: u64, changes: &[u8]| match next <= commit {
+                true => self.store.follow(next, changes, &self.cancel),
+                false => Ok(()),
+            };
+            let done = self.handle.block_on(other.commits(since, make));
+            self.store.flush()?;
+            if let Err(error) = done {
+                why = format!("{}: {error}", other.address());
+            }
+        }
+        let known = self.store.snapshot().commit();
+        if known >= commit {
+            return Ok(());
+        }
+        Err(Error::Invalid(format!(
+            "{} has commits up to {known}, and the others' logs begin later ({why}); end this server, and put a \
+             copy (nakshi backup) of another server's store in its place, with the folder {} of this one",
+            self.store.path().display(),
+            super::DIR
+        )))
+    }
+
     /// A point up to which the log is not needed any more, as the store has all of it.
     fn take_snapshot(&self) -> Result<(Snapshot, u64)> {
         let (applied, membership, commit) = {
@@ -189,7 +232,7 @@ impl Replica {
 }
 
 /// The store, as openraft calls it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Machine(pub(super) Arc<Replica>);
 
 fn whole((meta, commit): (Snapshot, u64)) -> openraft::Snapshot<TypeConfig> {
@@ -255,14 +298,7 @@ impl RaftStateMachine<TypeConfig> for Machine {
         let work = move |replica: &Replica| {
             let mut progress = replica.progress();
             replica.depose(&mut progress)?;
-            let known = replica.store.snapshot().commit();
-            if known < commit {
-                return Err(Error::Invalid(format!(
-                    "{} has commits up to {known}, and the log of the servers begins after commit {commit}; \
-                     put a copy (nakshi backup) of another server's store in its place",
-                    replica.store.path().display()
-                )));
-            }
+            replica.catch_up(commit)?;
             replica.log.set_snapshot(meta.clone(), commit)?;
             (progress.applied, progress.membership) = (meta.last_log_id, meta.last_membership);
             progress.commit = commit;

@@ -45,6 +45,9 @@ openraft::declare_raft_types!(
         SnapshotData = Cursor<Vec<u8>>,
 );
 
+/// Directory of the log in that of the store.
+const DIR: &str = "servers/log";
+
 /// A term and its leader.
 pub(crate) type Leader = CommittedLeaderId<u64>;
 pub(crate) type LogId = openraft::LogId<u64>;

@@ -5,7 +5,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nakshi_property::PropertyStore;
+use nakshi_io::CancelToken;
+use nakshi_property::{LogEntries, PropertyStore};
 use openraft::error::{
     InstallSnapshotError, NetworkError, RPCError, RaftError, RemoteError, Unreachable,
 };
@@ -17,6 +18,8 @@ use openraft::raft::{
 use openraft::{AnyError, BasicNode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Response, Status};
@@ -26,6 +29,7 @@ use super::v1::replica_client::ReplicaClient;
 use super::v1::replica_server::Replica as Calls;
 use super::{Raft, TypeConfig};
 use crate::channel::{Bearer, Peers};
+use crate::error::Error;
 
 /// Version of the messages.
 const VERSION: u32 = 1;
@@ -34,6 +38,8 @@ const CONNECT: Duration = Duration::from_secs(1);
 /// Pause before a server that was not reached is tried again.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// Commits with their numbers.
+type Part = Vec<(u64, Vec<u8>)>;
 type Stub = ReplicaClient<InterceptedService<Channel, Bearer>>;
 
 fn sealed<T: Serialize>(graph: &[u8], message: &T) -> Result<Envelope, Status> {
@@ -97,6 +103,35 @@ impl Calls for ReplicaService {
     async fn snapshot(&self, request: Request<Envelope>) -> Result<Response<Envelope>, Status> {
         let work = |raft: Raft, question| async move { raft.install_snapshot(question).await };
         self.clone().answer::<InstallSnapshotRequest<TypeConfig>, _>(request, work).await
+    }
+
+    type CommitsStream = ReceiverStream<Result<Envelope, Status>>;
+
+    async fn commits(
+        &self,
+        request: Request<Envelope>,
+    ) -> Result<Response<Self::CommitsStream>, Status> {
+        let since: u64 = opened(&self.graph, request.get_ref())?;
+        let (send, parts) = mpsc::channel(1);
+        let (graph, store) = (Arc::clone(&self.graph), Arc::clone(&self.store));
+        tokio::task::spawn_blocking(move || {
+            let cancel = CancelToken::new();
+            let read = || {
+                let mut entries = LogEntries::open(store.path(), Some(since), &cancel)?;
+                loop {
+                    let part: Part = entries.next_encoded(&cancel)?;
+                    // The other server has gone if nobody takes it.
+                    if part.is_empty() || send.blocking_send(sealed(&graph, &part)).is_err() {
+                        return Ok(());
+                    }
+                }
+            };
+            if let Err(error) = read() {
+                let error: nakshi_store::Error = error;
+                let _ = send.blocking_send(Err(Error::from(error).into()));
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(parts)))
     }
 
     async fn hello(&self, request: Request<Envelope>) -> Result<Response<Envelope>, Status> {
@@ -195,6 +230,21 @@ impl Peer {
     /// commit in its store.
     pub(super) async fn hello(&self, time: Duration) -> Result<(Option<u64>, u64), Status> {
         self.ask((), time, |mut stub, request| async move { stub.hello(request).await }).await
+    }
+
+    /// Hands the commits of the other server after number `since` to `f`.
+    pub(super) async fn commits(
+        &self,
+        since: u64,
+        mut f: impl FnMut(u64, &[u8]) -> nakshi_store::Result<()>,
+    ) -> Result<(), Error> {
+        let mut stub = self.stub.clone().map_err(Status::unavailable)?;
+        let mut parts = stub.commits(sealed(&self.graph, &since)?).await?.into_inner();
+        while let Some(part) = parts.message().await? {
+            let part: Part = opened(&self.graph, &part)?;
+            part.iter().try_for_each(|(commit, changes)| f(*commit, changes))?;
+        }
+        Ok(())
     }
 
     async fn call<Q, A, E, F>(
