@@ -80,12 +80,14 @@ def connect(
     >>> graph = nakshi.connect("nakshi://127.0.0.1:7480")  # doctest: +SKIP
     >>> graph.get_node_property("ann", "city")             # doctest: +SKIP
 
-    If the server is away for a moment, calls are repeated for about five seconds. A repeated commit is still
+    If the server is away for a moment, calls are repeated for about five seconds, and if there are several
+    servers, by the others for 15. A repeated commit is still
     made once. One that ends with :class:`nakshi.UnavailableError` or :class:`nakshi.DeadlineError` may
     have been made or not.
 
     Args:
-        address: ``nakshi://HOST:PORT``, or without ``nakshi://`` or the port, which is 7480 then.
+        address: ``nakshi://HOST:PORT``, or without ``nakshi://`` or the port, which is 7480 then. Of a
+            graph with several servers, one is enough if it runs; or all, with commas in between.
         token: what the server knows this client by, if it has tokens.
         ca: file with the certificates (PEM) of the authority by which the server's certificate is
             trusted. The connection is encrypted with it, and only then.

@@ -57,7 +57,7 @@ def addresses(listen: str, count: int) -> list[str]:
 class LocalServers:
     """Servers of a graph on this machine, for trying it out.
 
-    A server that is killed is started again. All of them end with this process, however it ends.
+    A server that is killed is started again, but not one that ends by itself, with an error. All of them end with this process, however it ends.
 
     Args:
         store: store of the first server; the others have copies in a folder of it.
@@ -77,6 +77,8 @@ class LocalServers:
         self._options = list(options)
         self._processes: list[subprocess.Popen[str]] = []
         self._began: list[float] = []
+        #: Numbers of those that have ended by themselves.
+        self._gone: set[int] = set()
         self._hosts = folder / "hosts"
 
     def _prepare(self) -> None:
@@ -123,8 +125,8 @@ class LocalServers:
             nonlocal ended
             ended = True
 
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, end)
+        for which in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(which, end)
         try:
             for number in range(len(self._stores)):
                 self._processes.append(self._start(number))
@@ -148,15 +150,16 @@ class LocalServers:
         return process.stdout.readline().startswith("ready")
 
     def _look(self) -> bool:
-        """Start servers again that were killed; False if one has ended by itself."""
+        """Start servers again that were killed; False if no majority is left of those that were not."""
         for number, process in enumerate(self._processes):
             code = process.poll()
-            if code is None:
+            if code is None or number in self._gone:
                 continue
             address, lasted = self.addresses[number], time.monotonic() - self._began[number]
             if code >= 0:
-                click.echo(f"error: the server at {address} has ended by itself", err=True)
-                return False
+                click.echo(f"the server at {address} has ended by itself, and stays away", err=True)
+                self._gone.add(number)
+                continue
             name = signal.Signals(-code).name
             click.echo(f"the server at {address} was killed by {name}; starts it again", err=True)
             self._close(process)
@@ -164,7 +167,7 @@ class LocalServers:
                 time.sleep(_PAUSE)
             self._processes[number] = self._start(number)
             self._began[number] = time.monotonic()
-        return True
+        return 2 * len(self._gone) < len(self._processes)
 
     def _end(self) -> None:
         for process in self._processes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,10 +17,11 @@ from typing import Any
 
 import nakshi
 import pytest
+from nakshi.serving import addresses
 
 from .conftest import SCALE
 from .servers import Server, Writers
-from .test_server import build
+from .test_server import build, certificate
 
 
 @pytest.fixture
@@ -32,16 +35,15 @@ def three(store: Path, *options: object) -> Iterator[Server]:
     server = Server(store, "--local", 3, *options)
     try:
         yield server
+        until = time.monotonic() + 20
+        while any(one["lag"] != 0 for one in servers(server.address)):
+            assert time.monotonic() < until, servers(server.address)
+        pids = [one["pid"] for one in servers(server.address)]
     except BaseException:
-        server.process.kill()
-        server.wait()
+        server.end(signal.SIGKILL)
         raise
-    until = time.monotonic() + 20
-    while any(one["lag"] != 0 for one in servers(server.address)):
-        assert time.monotonic() < until, servers(server.address)
-    pids = [one["pid"] for one in servers(server.address)]
     assert server.end() == 0, server.log
-    for pid in filter(None, pids):
+    for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
 
@@ -129,7 +131,7 @@ def test_every_commit_is_made_once_while_servers_are_killed(store: Path) -> None
 
 
 def test_a_leader_that_hangs_is_replaced_and_follows_later(store: Path) -> None:
-    """Seen red with a store that keeps what the others do not have."""
+    """Seen red with a store that makes commits while it neither leads nor follows."""
     with three(store) as server:
         address = ",".join(one["address"] for one in servers(server.address))
         with Writers(nakshi.connect(address)) as writers:
@@ -161,3 +163,103 @@ def test_a_server_that_lags_far_behind_catches_up(store: Path) -> None:
     log = sum(file.stat().st_size for file in (store / "servers" / "log").iterdir())
     assert log < 40 * 100 * 100
     assert "catches up" in server.log
+
+
+def ended(pids: list[int], within: float) -> bool:
+    """Whether all processes end soon."""
+    until = time.monotonic() + within
+    while time.monotonic() < until:
+        if not any(Path(f"/proc/{pid}").exists() for pid in pids):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_all_servers_killed_at_once_have_all_that_was_acknowledged(store: Path) -> None:
+    done = []
+    for turn in range(2):
+        server = Server(store, "--local", 3)
+        pids = [one["pid"] for one in servers(server.address)]
+        with nakshi.connect(server.address) as graph:
+            for number in range(50):
+                graph.append_node(1000 + 50 * turn + number)
+                done.append(1000 + 50 * turn + number)
+        # They end with the process that started them.
+        server.end(signal.SIGKILL)
+        assert ended(pids, 5)
+    with three(store) as last, nakshi.connect(last.address) as graph:
+        assert set(done) <= set(graph.get_node_ids())
+    same(store)
+
+
+def test_a_store_that_was_changed_without_its_servers_is_refused(store: Path) -> None:
+    with three(store) as server, nakshi.connect(server.address) as graph:
+        graph.append_node(1000)
+    with nakshi.open(store) as alone:
+        alone.append_node(1001)
+    with pytest.raises(RuntimeError, match="commits that its servers have not made; remove"):
+        Server(store, "--local", 3)
+
+
+def test_servers_on_hosts_have_certificates_and_tokens(store: Path, tmp_path: Path) -> None:
+    ca, cert, key = certificate(tmp_path, "ours")
+    listen = addresses("127.0.0.1:0", 3)
+    hosts, tokens = tmp_path / "hosts", tmp_path / "tokens"
+    hosts.write_text("\n".join(listen))
+    tokens.write_text("writer 0123456789abcdef\n")
+    tokens.chmod(0o600)
+    files = {"--hosts": hosts, "--tokens": tokens, "--certificate": cert, "--key": key, "--ca": ca}
+    options = [part for option in files.items() for part in option]
+    with pytest.raises(RuntimeError, match="several servers need a line 'server TOKEN'"):
+        Server(store, *options, listen=listen[0])
+    tokens.write_text("writer 0123456789abcdef\nserver fedcba9876543210\n")
+    with pytest.raises(RuntimeError, match="none of the hosts"):
+        Server(store, *options)
+    copies = [store, tmp_path / "1.nakshi", tmp_path / "2.nakshi"]
+    for copy in copies[1:]:
+        nakshi.backup(store, copy)
+    group = [
+        Server(copy, *options, listen=where) for copy, where in zip(copies, listen, strict=True)
+    ]
+    with nakshi.connect(",".join(listen), token="0123456789abcdef", ca=ca) as graph:
+        graph.append_node(1000)
+        assert graph.status()["role"] == "leader"
+    for server in group:
+        assert server.end() == 0, server.log
+    logs = [log_of(copy) for copy in copies]
+    # The last one may not have got it before it ended.
+    assert logs[0] and sum(bool(log) for log in logs) >= 2
+
+
+def test_a_server_whose_log_was_lost_does_not_vote(store: Path, tmp_path: Path) -> None:
+    """It could elect a server without the last commits."""
+    with three(store) as server, nakshi.connect(server.address) as graph:
+        graph.append_node(1000)
+    shutil.rmtree(store / "servers" / "2" / "servers" / "log")
+    server = Server(store, "--local", 3)
+    with nakshi.connect(server.address) as graph:
+        graph.append_node(1001)
+        assert [one["role"] for one in servers(server.address)].count("away") == 1
+    assert server.end() == 0
+    assert "has a log of commits, and this server has none" in server.log
+    assert "has ended by itself, and stays away" in server.log
+
+
+@pytest.mark.parametrize("role", ["leader", "follower"])
+def test_a_server_whose_disk_fails_leaves_the_others(store: Path, role: str) -> None:
+    server = Server(store, "--local", 3)
+    with nakshi.connect(server.address) as graph:
+        graph.append_node(1000)
+        known = servers(server.address)
+        address = ",".join(one["address"] for one in known)
+        found = next(one for one in known if one["role"] == role)
+        # Writes at the end of its files fail from now on.
+        resource.prlimit(found["pid"], resource.RLIMIT_FSIZE, (1, 1))
+        for id in range(1001, 1100):
+            graph.append_node(id)
+        assert ended([found["pid"]], 10)
+        graph.append_node(1100)
+        assert graph.count() == 60 + 101
+        assert [one["role"] for one in servers(address)].count("away") == 1
+    assert server.end() == 0
+    assert "left the other servers" in server.log and "File too large" in server.log

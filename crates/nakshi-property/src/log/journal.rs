@@ -169,7 +169,6 @@ mod tests {
     }
 
     proptest! {
-        /// Seen red with records that are numbered on after a replacement.
         #[test]
         fn it_has_what_was_written(steps in prop::collection::vec(step(), 0..20)) {
             let dir = tempfile::tempdir().unwrap();
