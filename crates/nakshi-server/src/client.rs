@@ -349,7 +349,7 @@ impl Client {
         // One of several servers can be away, the next may hang, and then an election takes a moment.
         let away = if self.has_others() { AWAY * 3 } else { AWAY };
         let (began, patience) = (Instant::now(), away.min(self.options.timeout));
-        let mut pause = AGAIN;
+        let (mut pause, mut moves) = (AGAIN, 0);
         loop {
             let connection = self.connection()?;
             let done = call(&connection);
@@ -365,7 +365,9 @@ impl Client {
             // A server that was started anew gives the numbers that nobody has used once more.
             connection.numbers.lock().unwrap_or_else(PoisonError::into_inner).clear();
             let moved = self.move_on(&connection, error.leader.as_ref())?;
-            if error.leader.is_none() {
+            moves += usize::from(error.leader.is_some());
+            // Two servers may name each other for a moment.
+            if error.leader.is_none() || moves > 1 {
                 self.pause(pause)?;
                 pause = if moved { pause } else { pause * 2 };
             }

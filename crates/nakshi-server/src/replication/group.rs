@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::Release};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use tokio::sync::watch;
 
 use super::log::RaftLog;
 use super::machine::{Leading, Machine, Replica};
-use super::network::{Network, Peer, ReplicaService, last_index};
+use super::network::{Hello, Network, Peer, ReplicaService};
 use super::{DIR, Leader, Proposal, Raft, Reply};
 use crate::channel::Peers;
 use crate::error::{Error, ErrorKind, Result};
@@ -68,10 +69,9 @@ pub(crate) struct Group {
     handle: Handle,
     raft: Raft,
     replica: Arc<Replica>,
-    store: Arc<PropertyStore>,
     own: u64,
     servers: Vec<String>,
-    graph: Arc<[u8]>,
+    service: ReplicaService,
     /// Most bytes of a message from another server.
     pub(crate) message_bytes: usize,
     /// Reason why this server has left the others.
@@ -145,7 +145,7 @@ fn settings() -> Config {
         heartbeat_interval: HEARTBEAT,
         election_timeout_min: ELECTION.0,
         election_timeout_max: ELECTION.1,
-        // By bytes, in `look`.
+        // By bytes, in `look_after`.
         snapshot_policy: SnapshotPolicy::Never,
         max_in_snapshot_log_to_keep: u64::MAX,
         install_snapshot_timeout: CATCHING_UP,
@@ -222,7 +222,14 @@ impl Group {
         let began = Raft::new(own, Arc::new(config), network.clone(), log.clone(), machine);
         let raft = runtime.block_on(began);
         let raft = raft.map_err(|error| Error::new(ErrorKind::Storage, error.to_string()))?;
-        let failed = Arc::default();
+        let (failed, listens) = (Arc::default(), Arc::<AtomicBool>::default());
+        let service = ReplicaService {
+            raft: raft.clone(),
+            log: log.clone(),
+            graph,
+            store: Arc::clone(store),
+            listens: Arc::clone(&listens),
+        };
         let task = Task {
             raft: raft.clone(),
             replica: Arc::clone(&replica),
@@ -231,30 +238,19 @@ impl Group {
             store: Arc::clone(store),
             own,
             failed: Arc::clone(&failed),
+            listens,
             cancel: cancel.clone(),
         };
         let others: Vec<Peer> = others();
         runtime.spawn(task.run(nodes, others));
-        let (store, message_bytes) = (Arc::clone(store), network.message_bytes);
+        let message_bytes = network.message_bytes;
         let runtime = Mutex::new(Some(runtime));
-        Ok(Group {
-            runtime,
-            handle,
-            raft,
-            replica,
-            store,
-            own,
-            servers,
-            graph,
-            message_bytes,
-            failed,
-        })
+        Ok(Group { runtime, handle, raft, replica, own, servers, service, message_bytes, failed })
     }
 
     /// The calls of the other servers.
     pub(crate) fn service(&self) -> ReplicaService {
-        let (raft, graph) = (self.raft.clone(), Arc::clone(&self.graph));
-        ReplicaService { raft, graph, store: Arc::clone(&self.store) }
+        self.service.clone()
     }
 
     /// Returns true while this server makes the commits.
@@ -316,10 +312,13 @@ impl Group {
 
     /// Leaves the others, until the next start.
     pub(crate) fn stop(&self) -> Result<()> {
-        let followed = self.replica.follow();
         let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(runtime) = runtime {
+        if let Some(runtime) = &runtime {
+            // An error says that it has ended before.
             let _ = runtime.block_on(self.raft.shutdown());
+        }
+        let followed = self.replica.follow();
+        if let Some(runtime) = runtime {
             runtime.shutdown_timeout(WORD);
         }
         Ok(followed?)
@@ -336,6 +335,8 @@ struct Task {
     store: Arc<PropertyStore>,
     own: u64,
     failed: Arc<Mutex<Option<String>>>,
+    /// Set when the others may be listened to.
+    listens: Arc<AtomicBool>,
     cancel: CancelToken,
 }
 
@@ -352,60 +353,76 @@ impl Task {
     }
 
     /// Makes the servers a group, at their first start.
+    ///
+    /// A server that has no log may have lost it, and with it votes and entries that it has confirmed. So it
+    /// listens to the others only when none of them has commits, and all know that this is the beginning.
     async fn begin(&self, nodes: BTreeMap<u64, BasicNode>, others: &[Peer]) -> Result<()> {
         let failed = |error: String| Error::new(ErrorKind::Storage, error);
         if self.raft.is_initialized().await.map_err(|error| failed(error.to_string()))? {
+            self.listens.store(true, Release);
             return Ok(());
         }
-        let commit = self.store.snapshot().commit();
-        let (mut missing, mut told): (Vec<&Peer>, _) = (others.iter().collect(), Instant::now());
-        while !missing.is_empty() && last_index(&self.raft).is_none() {
-            self.cancel.check().map_err(|error| failed(error.to_string()))?;
-            let mut left = Vec::new();
-            for peer in missing {
-                match peer.hello(WORD).await {
-                    Ok((last, _)) if last.is_some_and(|last| last > EMPTY) => {
-                        return Err(Error::parameter(format!(
-                            "{} has a log of commits, and this server has none: it was lost, or never \
-                             there; put a copy (nakshi backup) of another server's store in the place of \
-                             {} and serve it under another address",
-                            peer.address(),
-                            self.store.path().display()
-                        )));
-                    }
-                    Ok((_, found)) if found != commit => {
-                        return Err(Error::parameter(format!(
-                            "{} has commits up to {found}, and this server up to {commit}; begin with copies \
-                             (nakshi backup) of one store",
-                            peer.address()
-                        )));
-                    }
-                    Ok(_) => {}
-                    Err(status) if status.code() == tonic::Code::FailedPrecondition => {
-                        let (address, what) = (peer.address(), status.message());
-                        return Err(Error::parameter(format!("{address}: {what}")));
-                    }
-                    Err(_) => left.push(peer),
-                }
-            }
-            missing = left;
-            if !missing.is_empty() {
-                if told.elapsed() > WORD * 5 {
-                    let names: Vec<_> = missing.iter().map(|peer| peer.address()).collect();
-                    tracing::info!(
-                        "the first start needs all servers; waits for {}",
-                        names.join(", ")
-                    );
-                    told = Instant::now();
-                }
-                tokio::time::sleep(LOOK).await;
-            }
+        if self.log.last_commit().is_none() {
+            let commit = self.store.snapshot().commit();
+            self.hear(others, |peer, hello| self.may_begin(peer, commit, hello)).await?;
+            self.aside(move |replica| replica.begin_at(commit)).await?;
         }
-        self.aside(move |replica| replica.begin_at(commit)).await?;
+        self.hear(others, |_, hello| Ok(hello.begun)).await?;
+        self.listens.store(true, Release);
         match self.raft.initialize(nodes).await {
             // Another server was faster.
             Ok(()) | Err(openraft::error::RaftError::APIError(_)) => Ok(()),
             Err(error) => Err(failed(error.to_string())),
+        }
+    }
+
+    /// Refuses to begin beside a server that has commits, or another store.
+    fn may_begin(&self, peer: &Peer, commit: u64, hello: Hello) -> Result<bool> {
+        let address = peer.address();
+        if hello.last.is_some_and(|last| last > EMPTY) {
+            return Err(Error::parameter(format!(
+                "{address} has a log of commits, and this server has none: it was lost, or never there; begin \
+                 anew with the store of another server (docs/operations.md) in the place of {}",
+                self.store.path().display()
+            )));
+        }
+        if hello.commit != commit {
+            return Err(Error::parameter(format!(
+                "{address} has commits up to {}, and this server up to {commit}; begin with copies (nakshi \
+                 backup) of one store",
+                hello.commit
+            )));
+        }
+        Ok(true)
+    }
+
+    /// Asks the other servers until each has said what `f` wants.
+    async fn hear(&self, others: &[Peer], f: impl Fn(&Peer, Hello) -> Result<bool>) -> Result<()> {
+        let (mut missing, mut told): (Vec<&Peer>, _) = (others.iter().collect(), Instant::now());
+        loop {
+            let mut left = Vec::new();
+            for peer in missing {
+                match peer.hello(WORD).await {
+                    Ok(hello) if f(peer, hello)? => {}
+                    Err(status) if status.code() == tonic::Code::FailedPrecondition => {
+                        let (address, what) = (peer.address(), status.message());
+                        return Err(Error::parameter(format!("{address}: {what}")));
+                    }
+                    _ => left.push(peer),
+                }
+            }
+            missing = left;
+            if missing.is_empty() {
+                return Ok(());
+            }
+            self.cancel.check().map_err(nakshi_store::Error::from)?;
+            if told.elapsed() > WORD * 5 {
+                let names: Vec<_> = missing.iter().map(|peer| peer.address()).collect();
+                let names = names.join(", ");
+                tracing::info!("the first start needs all servers; waits for {names}");
+                told = Instant::now();
+            }
+            tokio::time::sleep(LOOK).await;
         }
     }
 

@@ -40,8 +40,10 @@ enum Record {
 #[derive(Debug, Default)]
 struct Known {
     vote: Option<Vote<u64>>,
-    /// Entries by their index, and their bytes.
+    /// Entries by their index, with the bytes of their commits.
     entries: BTreeMap<u64, (Entry, usize)>,
+    /// Bytes of the commits of all entries.
+    bytes: usize,
     purged: Option<LogId>,
     snapshot: Option<(Snapshot, u64)>,
 }
@@ -81,16 +83,27 @@ impl Known {
         match record {
             Record::Vote(vote) => self.vote = Some(vote),
             Record::Entries(entries) => {
-                let sized =
-                    entries.into_iter().map(|entry| (entry.log_id.index, (size(&entry), entry)));
-                self.entries.extend(sized.map(|(index, (size, entry))| (index, (entry, size))));
+                for entry in entries {
+                    let size = size(&entry);
+                    self.bytes += size;
+                    let before = self.entries.insert(entry.log_id.index, (entry, size));
+                    self.bytes -= before.map_or(0, |(_, size)| size);
+                }
             }
-            Record::Truncated(from) => drop(self.entries.split_off(&from)),
+            Record::Truncated(from) => self.forget(from..),
             Record::Purged(upto) => {
-                self.entries = self.entries.split_off(&(upto.index + 1));
+                self.forget(..=upto.index);
                 self.purged = Some(upto);
             }
             Record::Snapshot { upto, commit } => self.snapshot = Some((upto, commit)),
+        }
+    }
+
+    /// Forgets the entries of a range of indices.
+    fn forget(&mut self, range: impl RangeBounds<u64>) {
+        let gone: Vec<u64> = self.entries.range(range).map(|(index, _)| *index).collect();
+        for index in gone {
+            self.bytes -= self.entries.remove(&index).map_or(0, |(_, size)| size);
         }
     }
 
@@ -127,7 +140,7 @@ impl RaftLog {
 
     /// Bytes of the commits in it.
     pub(super) fn bytes(&self) -> u64 {
-        lock(&self.0.known).entries.values().map(|(_, size)| *size as u64).sum()
+        lock(&self.0.known).bytes as u64
     }
 
     /// The last snapshot, and the number of the last commit before it.

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Acquire};
 use std::time::Duration;
 
 use nakshi_io::CancelToken;
@@ -16,14 +17,15 @@ use openraft::raft::{
     VoteRequest, VoteResponse,
 };
 use openraft::{AnyError, BasicNode};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Response, Status};
 
+use super::log::RaftLog;
 use super::v1::Envelope;
 use super::v1::replica_client::ReplicaClient;
 use super::v1::replica_server::Replica as Calls;
@@ -65,15 +67,37 @@ fn opened<T: DeserializeOwned>(graph: &[u8], envelope: &Envelope) -> Result<T, S
         .map_err(|error| Status::invalid_argument(format!("it does not decode: {error}")))
 }
 
+/// How far a server has come.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Hello {
+    /// Index of the last entry of its log; `None` if it has none.
+    pub(super) last: Option<u64>,
+    /// Number of the last commit in its store.
+    pub(super) commit: u64,
+    /// True once it knows that all servers begin.
+    pub(super) begun: bool,
+}
+
 /// The answers of this server to the other ones.
 #[derive(Clone)]
 pub(crate) struct ReplicaService {
     pub(super) raft: Raft,
+    pub(super) log: RaftLog,
     pub(super) graph: Arc<[u8]>,
     pub(super) store: Arc<PropertyStore>,
+    /// False until the server may listen to the others.
+    pub(super) listens: Arc<AtomicBool>,
 }
 
 impl ReplicaService {
+    /// Refuses to listen before it is known that this server has all that it has confirmed.
+    fn refuse_before_begin(&self) -> Result<(), Status> {
+        match self.listens.load(Acquire) {
+            true => Ok(()),
+            false => Err(Status::unavailable("this server starts for the first time")),
+        }
+    }
+
     async fn answer<Q, F>(
         self,
         request: Request<Envelope>,
@@ -91,16 +115,19 @@ impl ReplicaService {
 #[tonic::async_trait]
 impl Calls for ReplicaService {
     async fn append(&self, request: Request<Envelope>) -> Result<Response<Envelope>, Status> {
+        self.refuse_before_begin()?;
         let work = |raft: Raft, question| async move { raft.append_entries(question).await };
         self.clone().answer::<AppendEntriesRequest<TypeConfig>, _>(request, work).await
     }
 
     async fn vote(&self, request: Request<Envelope>) -> Result<Response<Envelope>, Status> {
+        self.refuse_before_begin()?;
         let work = |raft: Raft, question| async move { raft.vote(question).await };
         self.clone().answer::<VoteRequest<u64>, _>(request, work).await
     }
 
     async fn snapshot(&self, request: Request<Envelope>) -> Result<Response<Envelope>, Status> {
+        self.refuse_before_begin()?;
         let work = |raft: Raft, question| async move { raft.install_snapshot(question).await };
         self.clone().answer::<InstallSnapshotRequest<TypeConfig>, _>(request, work).await
     }
@@ -135,15 +162,13 @@ impl Calls for ReplicaService {
     }
 
     async fn hello(&self, request: Request<Envelope>) -> Result<Response<Envelope>, Status> {
-        let commit = self.store.snapshot().commit();
-        let work = |raft: Raft, (): ()| async move { (last_index(&raft), commit) };
-        self.clone().answer(request, work).await
+        let hello = Hello {
+            last: self.raft.metrics().borrow().last_log_index,
+            commit: self.store.snapshot().commit(),
+            begun: self.log.last_commit().is_some(),
+        };
+        self.clone().answer(request, |_, (): ()| async move { hello }).await
     }
-}
-
-/// Index of the last entry of a server's log; `None` if it has none.
-pub(super) fn last_index(raft: &Raft) -> Option<u64> {
-    raft.metrics().borrow().last_log_index
 }
 
 /// Makes the connections to the other servers.
@@ -226,9 +251,8 @@ impl Peer {
         opened(&self.graph, send(stub, request).await?.get_ref())
     }
 
-    /// Index of the last entry of the other server's log, `None` if it has none, and the number of the last
-    /// commit in its store.
-    pub(super) async fn hello(&self, time: Duration) -> Result<(Option<u64>, u64), Status> {
+    /// How far the other server has come.
+    pub(super) async fn hello(&self, time: Duration) -> Result<Hello, Status> {
         self.ask((), time, |mut stub, request| async move { stub.hello(request).await }).await
     }
 
