@@ -1,17 +1,18 @@
 //! Results as properties: the values of a result are written to a store, batch by batch.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::{DataType, Field};
+use arrow_schema::{ArrowError, DataType, Field};
 use nakshi_engine::CancelToken;
 use nakshi_property::{Change, PropertyStore, Value};
 use nakshi_store::ExternalId;
 
 use crate::names::BIG;
-use crate::table::Table;
+use crate::table::{Table, TableReader};
 use crate::{Error, Result};
 
 /// Makes the values of a column a property of the nodes that its rows name. Rows without a value, and
@@ -36,35 +37,48 @@ pub fn write_back(
     let [Some(ids), Some(values)] = [0, column].map(|part| schema.fields().get(part)) else {
         return Err(nakshi_store::Error::Invalid("a result without values".into()).into());
     };
-    let (mut written, mut failed) = (0, None);
-    let read = |batch: &RecordBatch| {
-        let mut changes = Vec::new();
-        for row in 0..batch.num_rows() {
-            let array = batch.column(1);
-            let value = match vertices && !array.is_null(row) {
-                true => of_vertex(vertex(values, array, row)?)?,
-                false => number(values, array, row)?,
-            };
-            let Some(value) = value else { continue };
-            let properties = vec![(property.to_owned(), value)];
-            let id = vertex(ids, batch.column(0), row)?;
-            changes.push(Ok(Change::UpdateNode { id, properties, merge: true }));
-        }
-        Ok(changes)
+    let (mut written, failed) = (0, Cell::new(None));
+    let read = |batch: &RecordBatch, row: usize| {
+        let array = batch.column(1);
+        let value = match vertices && !array.is_null(row) {
+            true => of_vertex(vertex(values, array, row)?)?,
+            false => number(values, array, row)?,
+        };
+        let Some(value) = value else { return Ok(None) };
+        let properties = vec![(property.to_owned(), value)];
+        let id = vertex(ids, batch.column(0), row)?;
+        Ok(Some(Change::UpdateNode { id, properties, merge: true }))
     };
-    let changes = table.reader(Some(&[0, column])).flat_map(|batch| {
-        let changes = batch.map_err(Error::from).and_then(|batch| read(&batch));
-        changes.unwrap_or_else(|error| {
-            // The caller gets `failed`; this error only ends the commit.
-            failed = Some(error);
-            vec![Err(nakshi_store::Error::Internal("a table cannot be read"))]
-        })
+    let failure = |error: Error| {
+        // The caller gets `failed`; this error only ends the commit.
+        failed.set(Some(error));
+        Err(nakshi_store::Error::Internal("a table cannot be read"))
+    };
+    let changes = rows(table.reader(Some(&[0, column]))).filter_map(|row| {
+        let change = row.map_err(Error::from).and_then(|(batch, row)| read(&batch, row));
+        change.map_or_else(|error| Some(failure(error)), |change| change.map(Ok))
     });
     let changes = changes.inspect(|change| written += u64::from(change.is_ok()));
     let done = store.commit_all(changes, cancel);
-    failed.map_or(Ok(()), Err)?;
+    failed.into_inner().map_or(Ok(()), Err)?;
     done?;
     Ok(written)
+}
+
+/// The rows of a table one by one: a batch, and the number of a row in it.
+fn rows(
+    batches: TableReader,
+) -> impl Iterator<Item = Result<(Arc<RecordBatch>, usize), ArrowError>> {
+    batches.flat_map(|batch| {
+        let (batch, error) = match batch {
+            Ok(batch) => (Some(Arc::new(batch)), None),
+            Err(error) => (None, Some(Err(error))),
+        };
+        let each = |batch: Arc<RecordBatch>| {
+            (0..batch.num_rows()).map(move |row| Ok((Arc::clone(&batch), row)))
+        };
+        error.into_iter().chain(batch.into_iter().flat_map(each))
+    })
 }
 
 /// The number of a row; `None` if it is missing or not finite.

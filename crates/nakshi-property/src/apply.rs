@@ -8,7 +8,7 @@ use super::log::{Change, Changes, EdgeId};
 use super::logstore::{EdgeKey, LayerId, NodeChange, NumberedEdge};
 use super::lookups::Lookups;
 use super::parts::PartPlace;
-use super::row::{REMOVED, RowKind, RowValues};
+use super::row::{REMOVED, RowKind, RowValues, SharedBytes};
 use super::schema::{self, EncodedProperties, decoded_number};
 use super::segment::SegmentRows;
 use super::spec::LABELS;
@@ -145,7 +145,7 @@ impl GraphState {
                 self.schema.known_type(edge_type).map(|_| ())
             }
             Change::UpdateNode { properties, .. } => {
-                let removed = properties.iter().filter(|(_, value)| *value == Value::Null);
+                let removed = properties.iter().filter(|(_, value)| value.is_null());
                 removed
                     .map(|(name, _)| self.schema.nodes.find(name))
                     .try_for_each(|one| one.map(|_| ()))
@@ -212,7 +212,7 @@ impl GraphState {
         };
         let values = schema::encode(&mut self.schema, RowKind::Nodes, properties)?;
         lookups.note(Subject::Existence(v));
-        let values = Some(schema::row(&values).into());
+        let values = Some(shared_row(&values));
         self.set_row(v, NodeChange { values, whole: true, cut: true }, lookups)?;
         self.log.more_nodes += 1;
         Ok(true)
@@ -221,12 +221,18 @@ impl GraphState {
     /// Gives a node other properties, all of them.
     fn set_row(&mut self, v: VertexId, change: NodeChange, lookups: &mut Lookups) -> Result<()> {
         self.note_row(v, change.values.as_ref(), lookups)?;
-        self.log.set_node(v, change);
+        let nodes = &self.schema.nodes;
+        self.log.set_node(v, change, |property| nodes.is_list(property));
         Ok(())
     }
 
     /// Notes that the properties of a node, if it is there, become those of `row`, if it stays there.
-    fn note_row(&self, v: VertexId, row: Option<&Arc<[u8]>>, lookups: &mut Lookups) -> Result<()> {
+    fn note_row(
+        &self,
+        v: VertexId,
+        row: Option<&SharedBytes>,
+        lookups: &mut Lookups,
+    ) -> Result<()> {
         let Some(written) = &mut lookups.written else { return Ok(()) };
         let known = u64::from(v) < self.filed() || self.is_changed(v);
         let before = if known && self.is_alive(v) { Some(self.row_of(v)?) } else { None };
@@ -239,15 +245,17 @@ impl GraphState {
         Ok(())
     }
 
-    /// Notes that some properties of a node become those of `values`.
+    /// Notes that some properties of a node become those of `values`, and others are `removed`.
     fn note_values(
         &self,
         v: VertexId,
-        properties: Vec<u32>,
+        removed: &[u32],
         values: &EncodedProperties,
         lookups: &mut Lookups,
     ) -> Result<()> {
         let Some(written) = &mut lookups.written else { return Ok(()) };
+        let set = values.iter().map(|(property, _)| *property);
+        let properties: Vec<u32> = set.chain(removed.iter().copied()).collect();
         let (mut before, mut bytes) = (Vec::new(), Vec::new());
         if let Some(row) = self.row(v)? {
             for property in &properties {
@@ -258,7 +266,7 @@ impl GraphState {
             }
         }
         written.note(Subject::Properties(v));
-        let (before, after) = (Some(before.into()), Some(schema::row(values).into()));
+        let (before, after) = (Some(before.as_slice().into()), Some(shared_row(values)));
         written.note_row(WrittenRow { before, after, properties: Some(properties) });
         Ok(())
     }
@@ -272,32 +280,35 @@ impl GraphState {
         let (v, NodeChange { values: before, whole, cut }) = self.node_to_change(id)?;
         let mut values = schema::encode(&mut self.schema, RowKind::Nodes, properties)?;
         if !merge {
-            let values = Some(schema::row(&values).into());
+            let values = Some(shared_row(&values));
             self.set_row(v, NodeChange { values, whole: true, cut }, lookups)?;
             return Ok(true);
         }
         // Only what changes: the rest stays where it is.
-        let known = properties.iter().filter_map(|(name, value)| {
-            Some((self.schema.nodes.find(name).ok()?.0, *value == Value::Null))
-        });
-        let named: Vec<(u32, bool)> = known.collect();
-        let properties = named.iter().map(|(property, _)| *property).collect();
-        self.note_values(v, properties, &values, lookups)?;
-        if !whole {
-            let removed = named.iter().filter(|(_, null)| *null);
-            values.extend(removed.map(|(property, _)| (property | REMOVED, Vec::new())));
+        let nulls = properties.iter().filter(|(_, value)| value.is_null());
+        let known = nulls.filter_map(|(name, _)| self.schema.nodes.find(name).ok());
+        let removed: Vec<u32> = known.map(|(property, _)| property).collect();
+        self.note_values(v, &removed, &values, lookups)?;
+        if !whole && !removed.is_empty() {
+            let none = || SharedBytes::from([].as_slice());
+            values.extend(removed.iter().map(|property| (property | REMOVED, none())));
             values.sort_by_key(|(property, _)| *property);
         }
-        let replaced: Vec<u32> =
-            named.iter().flat_map(|(property, _)| [*property, property | REMOVED]).collect();
-        let row = RowValues(before.as_deref().unwrap_or_default()).merged(&values, &replaced);
-        self.log.set_node(v, NodeChange { values: Some(row.into()), whole, cut });
+        let replaced = |property: u32| {
+            let property = property & !REMOVED;
+            let mut set = values.iter().map(|(other, _)| other & !REMOVED);
+            set.any(|other| other == property) || removed.contains(&property)
+        };
+        let row = RowValues(before.as_deref().unwrap_or_default()).merged(&values, replaced);
+        let values = Some(SharedBytes::from(row.as_slice()));
+        let (change, nodes) = (NodeChange { values, whole, cut }, &self.schema.nodes);
+        self.log.set_node(v, change, |property| nodes.is_list(property));
         Ok(true)
     }
 
     /// All properties of a node, encoded; none if it is deleted.
-    fn row_of(&self, v: VertexId) -> Result<Arc<[u8]>> {
-        Ok(schema::row(&self.values_of(v)?).into())
+    fn row_of(&self, v: VertexId) -> Result<SharedBytes> {
+        Ok(shared_row(&self.values_of(v)?))
     }
 
     /// All properties of a node, which must exist.
@@ -305,7 +316,7 @@ impl GraphState {
         let mut found = EncodedProperties::new();
         if let Some(row) = self.row(v)? {
             row.each(|property, value| {
-                found.push((property, value.to_vec()));
+                found.push((property, SharedBytes::from(value)));
                 Ok(())
             })?;
         }
@@ -338,7 +349,9 @@ impl GraphState {
                 self.remove_edges(key, lookups)?;
             }
             lookups.note_edge(key);
-            self.log.add_edge((key, number), time, Arc::clone(values));
+            let edges = &self.schema.edges;
+            let is_list = |property| edges.is_list(property);
+            self.log.add_edge((key, number), time, Arc::clone(values), is_list);
             self.log.more_edges += 1;
         }
         Ok(())
@@ -548,10 +561,11 @@ impl GraphState {
             let mut values = new.clone();
             if merge {
                 let kept = RowValues(&before).filter(|(property, _)| !named.contains(property));
-                values.extend(kept.map(|(property, value)| (property, value.to_vec())));
+                values.extend(kept.map(|(property, value)| (property, SharedBytes::from(value))));
                 values.sort_by_key(|(property, _)| *property);
             }
-            self.log.add_edge((key, edge.number), time, schema::row(&values).into());
+            let (row, edges) = (schema::row(&values).into(), &self.schema.edges);
+            self.log.add_edge((key, edge.number), time, row, |property| edges.is_list(property));
             self.log.more_edges += 1;
         }
         if !found {
@@ -630,7 +644,8 @@ impl GraphState {
         let own: i64 = self.records(v)?.iter().map(|(_, parts)| parts.len() as i64).sum();
         self.note_deletion(v, lookups)?;
         self.log.remove_records(v);
-        self.log.set_node(v, NodeChange { values: None, whole: true, cut: true });
+        let deleted = NodeChange { values: None, whole: true, cut: true };
+        self.log.set_node(v, deleted, |_| false);
         self.log.more_edges -= own;
         self.log.more_nodes -= 1;
         Ok(true)
@@ -651,4 +666,9 @@ impl GraphState {
         }
         Ok(())
     }
+}
+
+/// The row of a node with these properties.
+fn shared_row(values: &EncodedProperties) -> SharedBytes {
+    SharedBytes::from(schema::row(values).as_slice())
 }

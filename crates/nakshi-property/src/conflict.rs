@@ -7,11 +7,11 @@
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::condition::Predicate;
 use super::logstore::EdgeKey;
-use super::row::RowValues;
+use super::row::{RowValues, SharedBytes};
 use super::value;
 use nakshi_store::{ExternalId, VertexId};
 
@@ -181,8 +181,8 @@ impl ReadSet {
 #[derive(Debug)]
 pub(super) struct WrittenRow {
     /// Values before and after, encoded as [`RowValues`]; `None` if there was no node.
-    pub(super) before: Option<Arc<[u8]>>,
-    pub(super) after: Option<Arc<[u8]>>,
+    pub(super) before: Option<SharedBytes>,
+    pub(super) after: Option<SharedBytes>,
     /// The properties that may have changed, of which alone there are values; `None` for all.
     pub(super) properties: Option<Vec<u32>>,
 }
@@ -204,7 +204,7 @@ impl WrittenRow {
         };
         // What other properties meet is the same before and after.
         let wanted = || wanted.iter().filter(|(property, _)| changed(property));
-        let fits = |row: &Option<Arc<[u8]>>| {
+        let fits = |row: &Option<SharedBytes>| {
             row.as_ref().is_some_and(|row| {
                 wanted().all(|(property, predicate)| {
                     let value = RowValues(row).find(|(other, _)| other == property);

@@ -109,6 +109,7 @@ mod turns;
 mod upkeep;
 mod value;
 mod verify;
+mod vertex_map;
 mod walk;
 mod writer;
 

@@ -4,6 +4,7 @@
 //! A log store is persistent: a copy costs little and shares everything that has not changed since.
 //! Readers therefore keep the state of a commit while later commits are made.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,9 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rpds::{HashTrieMapSync, RedBlackTreeMapSync, VectorSync};
 
 use super::condition::Predicate;
-use super::row::{REMOVED, RowValues};
+use super::row::{REMOVED, RowValues, SharedBytes};
 use super::timeline::{LogEdge, Timeline};
 use super::value;
+use super::vertex_map::VertexMap;
 use nakshi_store::{ExternalId, Result, VertexId};
 
 /// State of a node that has changed.
@@ -21,7 +23,7 @@ use nakshi_store::{ExternalId, Result, VertexId};
 pub(super) struct NodeChange {
     /// Its properties, encoded as [`RowValues`], with those that were taken away marked by
     /// [`REMOVED`](super::row::REMOVED); `None` if the node is deleted.
-    pub(super) values: Option<Arc<[u8]>>,
+    pub(super) values: Option<SharedBytes>,
     /// True if the node has no other properties: older layers do not count.
     pub(super) whole: bool,
     /// True if the edges that the node has in older layers are deleted.
@@ -47,7 +49,7 @@ pub(super) type EdgeKey = (VertexId, u64, VertexId);
 /// An edge, and its number.
 pub(super) type NumberedEdge = (EdgeKey, u64);
 
-/// Branches of a node of the maps. A change copies one node of each level, with a reference count
+/// Branches of a node of the map of ids. A change copies one node of each level, with a reference count
 /// for each branch; with the usual 64 branches that took half of the time of a commit.
 const BRANCHES: u8 = 8;
 
@@ -63,7 +65,7 @@ const PER_HIDDEN: u64 = 60;
 /// All changes since the log was last frozen.
 #[derive(Clone, Debug)]
 pub(super) struct LogStore {
-    nodes: HashTrieMapSync<VertexId, NodeChange>,
+    nodes: VertexMap<NodeChange>,
     /// New nodes, whose ids are in no older layer.
     ids: HashTrieMapSync<ExternalId, VertexId>,
     names: VectorSync<ExternalId>,
@@ -88,7 +90,7 @@ pub(super) struct LogStore {
 impl Default for LogStore {
     fn default() -> Self {
         LogStore {
-            nodes: HashTrieMapSync::new_sync_with_degree(BRANCHES),
+            nodes: VertexMap::default(),
             ids: HashTrieMapSync::new_sync_with_degree(BRANCHES),
             names: VectorSync::new_sync(),
             records: RedBlackTreeMapSync::new_sync(),
@@ -146,35 +148,40 @@ impl LogStore {
     #[inline]
     pub(super) fn node(&self, v: VertexId) -> Option<&NodeChange> {
         // Most stores are read more often than they are changed.
-        if self.nodes.is_empty() { None } else { self.nodes.get(&v) }
+        if self.nodes.is_empty() { None } else { self.nodes.get(v) }
     }
 
-    pub(super) fn set_node(&mut self, v: VertexId, change: NodeChange) {
-        let before = self.nodes.get(&v);
+    /// Changes a node. `is_list` tells properties with lists, whose items are indexed, too.
+    pub(super) fn set_node(
+        &mut self,
+        v: VertexId,
+        change: NodeChange,
+        is_list: impl Fn(u32) -> bool,
+    ) {
+        let before = self.nodes.insert(v, change.clone());
         // What the node had before is in the index.
-        let row = before.and_then(|before| before.values.as_deref());
+        let row = before.as_ref().and_then(|before| before.values.as_deref());
         let mut known = RowValues(row.unwrap_or_default()).peekable();
         let mut added = 0;
         let new = change.values.iter().flat_map(|values| RowValues(values));
         for (property, value) in new.filter(|(property, _)| property & REMOVED == 0) {
             while known.next_if(|(other, _)| *other < property).is_some() {}
             if known.peek() != Some(&(property, value)) {
-                self.node_values.insert(property, value, v);
+                self.node_values.insert((property, is_list(property)), value, v);
                 added += PER_VALUE;
             }
         }
         let len = |change: &NodeChange| change.values.as_ref().map_or(0, |row| row.len() as u64);
-        added += match before {
+        added += match &before {
             Some(before) => len(&change).saturating_sub(len(before)),
             None => PER_NODE + len(&change),
         };
         self.weight += added;
-        self.nodes.insert_mut(v, change);
     }
 
-    /// The nodes that have changed.
+    /// The nodes that have changed, ascending.
     pub(super) fn changed_nodes(&self) -> impl Iterator<Item = (VertexId, &NodeChange)> {
-        self.nodes.iter().map(|(v, change)| (*v, change))
+        self.nodes.iter()
     }
 
     /// The records that have changed, by source and type.
@@ -224,10 +231,17 @@ impl LogStore {
         self.ends.range(range).map(|((_, source, ty, _), _)| (*source, *ty))
     }
 
-    pub(super) fn add_edge(&mut self, (key, number): NumberedEdge, time: i64, values: Arc<[u8]>) {
+    /// Adds an edge. `is_list` is as for [`LogStore::set_node`].
+    pub(super) fn add_edge(
+        &mut self,
+        (key, number): NumberedEdge,
+        time: i64,
+        values: Arc<[u8]>,
+        is_list: impl Fn(u32) -> bool,
+    ) {
         self.weight += PER_EDGE + values.len() as u64;
         for (property, value) in RowValues(&values) {
-            self.edge_values.insert(property, value, (key, number));
+            self.edge_values.insert((property, is_list(property)), value, (key, number));
             self.weight += PER_VALUE;
         }
         let (source, ty, end) = key;
@@ -340,7 +354,7 @@ impl LogStore {
     /// Changed nodes that may meet all conditions; others may be among them.
     pub(super) fn candidates(&self, wanted: &[(u32, Predicate)]) -> BTreeSet<VertexId> {
         let some = self.node_values.candidates(wanted);
-        some.unwrap_or_else(|| self.nodes.keys().copied().collect())
+        some.unwrap_or_else(|| self.nodes.iter().map(|(v, _)| v).collect())
     }
 
     /// New edges that may meet all conditions; others may be among them.
@@ -373,7 +387,33 @@ const PARTS: usize = 16;
 #[derive(Debug)]
 struct ValueIndex<K> {
     state: RandomState,
-    parts: [Mutex<HashMap<u64, BTreeSet<K>>>; PARTS],
+    parts: [Mutex<HashMap<u64, ValueKeys<K>>>; PARTS],
+}
+
+/// What had a value. Most values have one key, for which a set would allocate room for eleven.
+#[derive(Clone, Debug)]
+enum ValueKeys<K> {
+    One(K),
+    Many(BTreeSet<K>),
+}
+
+impl<K: Ord + Copy> ValueKeys<K> {
+    fn insert(&mut self, key: K) {
+        match self {
+            ValueKeys::One(one) if *one == key => {}
+            ValueKeys::One(one) => *self = ValueKeys::Many(BTreeSet::from([*one, key])),
+            ValueKeys::Many(keys) => {
+                keys.insert(key);
+            }
+        }
+    }
+
+    fn to_set(&self) -> BTreeSet<K> {
+        match self {
+            ValueKeys::One(one) => BTreeSet::from([*one]),
+            ValueKeys::Many(keys) => keys.clone(),
+        }
+    }
 }
 
 impl<K> Default for ValueIndex<K> {
@@ -383,16 +423,17 @@ impl<K> Default for ValueIndex<K> {
 }
 
 impl<K: Ord + Copy> ValueIndex<K> {
-    fn insert(&self, property: u32, value: &[u8], key: K) {
-        self.with(property, value, |keys, hash| {
-            keys.entry(hash).or_default().insert(key);
-        });
-        // The items of a list are indexed as well. Bytes that are no list give keys that no query
-        // asks for.
-        for item in value::items(value) {
-            self.with(property, item, |keys, hash| {
-                keys.entry(hash).or_default().insert(key);
-            });
+    fn insert(&self, (property, is_list): (u32, bool), value: &[u8], key: K) {
+        let add = |keys: &mut HashMap<u64, ValueKeys<K>>, hash| match keys.entry(hash) {
+            Entry::Vacant(free) => {
+                free.insert(ValueKeys::One(key));
+            }
+            Entry::Occupied(mut known) => known.get_mut().insert(key),
+        };
+        self.with(property, value, add);
+        // The bytes of a number can be read as a list of some items, too.
+        if is_list {
+            value::items(value).for_each(|item| self.with(property, item, add));
         }
     }
 
@@ -404,7 +445,9 @@ impl<K: Ord + Copy> ValueIndex<K> {
             _ => None,
         });
         let keys = known.map(|(property, value)| {
-            self.with(property, value, |keys, hash| keys.get(&hash).cloned().unwrap_or_default())
+            self.with(property, value, |keys, hash| {
+                keys.get(&hash).map(ValueKeys::to_set).unwrap_or_default()
+            })
         });
         keys.reduce(|a, b| a.intersection(&b).copied().collect())
     }
@@ -413,7 +456,7 @@ impl<K: Ord + Copy> ValueIndex<K> {
         &self,
         property: u32,
         value: &[u8],
-        f: impl FnOnce(&mut HashMap<u64, BTreeSet<K>>, u64) -> T,
+        f: impl FnOnce(&mut HashMap<u64, ValueKeys<K>>, u64) -> T,
     ) -> T {
         let hash = self.state.hash_one((property, value));
         let part = self.parts.get(hash as usize % PARTS).unwrap_or(&self.parts[0]);

@@ -1,5 +1,8 @@
 //! Rows of nodes and edges, as writers take them and readers return them.
 
+use std::ops::Deref;
+use std::sync::Arc;
+
 use nakshi_store::varint;
 
 /// The two kinds of rows.
@@ -28,10 +31,14 @@ impl<'b> RowValues<'b> {
     }
 
     /// A row with `values`, which ascend by their numbers, and with those of the properties of this row
-    /// that are not among `replaced`.
-    pub(super) fn merged(self, values: &[(u32, Vec<u8>)], replaced: &[u32]) -> Vec<u8> {
+    /// that are not `replaced`.
+    pub(super) fn merged(
+        self,
+        values: &[(u32, impl Deref<Target = [u8]>)],
+        replaced: impl Fn(u32) -> bool,
+    ) -> Vec<u8> {
         let (mut row, mut new) = (Vec::with_capacity(self.0.len() + 32), values.iter().peekable());
-        for (property, value) in self.filter(|(property, _)| !replaced.contains(property)) {
+        for (property, value) in self.filter(|(property, _)| !replaced(*property)) {
             while let Some((number, bytes)) = new.next_if(|(number, _)| *number < property) {
                 RowValues::put(*number, bytes, &mut row);
             }
@@ -39,6 +46,40 @@ impl<'b> RowValues<'b> {
         }
         new.for_each(|(number, bytes)| RowValues::put(*number, bytes, &mut row));
         row
+    }
+}
+
+/// Most bytes that [`SharedBytes`] have beside themselves.
+const SHORT: usize = 22;
+
+/// Bytes of which a copy costs little. A value or two lie in place; more are on the heap, shared.
+#[derive(Clone, Debug)]
+pub(super) enum SharedBytes {
+    Short { len: u8, bytes: [u8; SHORT] },
+    Long(Arc<[u8]>),
+}
+
+impl From<&[u8]> for SharedBytes {
+    fn from(from: &[u8]) -> Self {
+        let mut bytes = [0; SHORT];
+        match (bytes.get_mut(..from.len()), u8::try_from(from.len())) {
+            (Some(place), Ok(len)) => {
+                place.copy_from_slice(from);
+                SharedBytes::Short { len, bytes }
+            }
+            _ => SharedBytes::Long(from.into()),
+        }
+    }
+}
+
+impl Deref for SharedBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            SharedBytes::Short { len, bytes } => bytes.get(..usize::from(*len)).unwrap_or(bytes),
+            SharedBytes::Long(bytes) => bytes,
+        }
     }
 }
 

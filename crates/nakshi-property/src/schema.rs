@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::condition::{Condition, Predicate};
 use super::entry::PropertyEntry;
 use super::nearest::unknown;
-use super::row::{RowKind, RowValues};
+use super::row::{RowKind, RowValues, SharedBytes};
 use super::spec::{EDGE_NUMBER, LABELS, PropertySpec, RESERVED};
 use super::value::{PropertyType, Scalar, Value, ordered_int, plain_int};
 use nakshi_store::{Error, Result};
@@ -43,10 +43,19 @@ impl Properties {
     /// [`Error::Invalid`] for an unknown name.
     pub(super) fn find(&self, name: &str) -> Result<(u32, &PropertySpec)> {
         let number = self.numbers.get(name).copied();
-        let spec = number.and_then(|number| Some((number, self.get(number)?)));
-        spec.filter(|(_, spec)| !spec.is_hidden()).ok_or_else(|| {
+        number.and_then(|number| self.visible_at(number)).ok_or_else(|| {
             unknown("is no property", name, self.visible().map(|spec| spec.name.as_str()))
         })
+    }
+
+    /// A property that queries return, with its number.
+    fn visible_at(&self, number: u32) -> Option<(u32, &PropertySpec)> {
+        self.get(number).filter(|spec| !spec.is_hidden()).map(|spec| (number, spec))
+    }
+
+    /// Returns true if the values of a property are lists.
+    pub(super) fn is_list(&self, property: u32) -> bool {
+        self.get(property).is_some_and(|spec| spec.ty.list)
     }
 
     /// The number of a property that can be a weight.
@@ -88,17 +97,9 @@ impl Properties {
             .map_err(|error| Error::Invalid(format!("property '{name}': {error}")))
     }
 
-    /// Returns true if every property that is not null has a number.
-    fn knows(&self, properties: &[(String, Value)]) -> bool {
-        let known = |(name, value): &(String, Value)| {
-            *value == Value::Null || self.numbers.contains_key(name)
-        };
-        properties.iter().all(known)
-    }
-
     /// Gives numbers to properties that have none.
     fn add(&mut self, properties: &[(String, Value)]) -> Result<()> {
-        for (name, value) in properties.iter().filter(|(_, value)| *value != Value::Null) {
+        for (name, value) in properties.iter().filter(|(_, value)| !value.is_null()) {
             if name.is_empty() {
                 return Err(Error::Invalid("a property has no name".into()));
             }
@@ -119,17 +120,19 @@ impl Properties {
         Ok(())
     }
 
-    /// Number and bytes of each value, ascending by number.
-    fn encode(&self, properties: &[(String, Value)]) -> Result<EncodedProperties> {
+    /// Number and bytes of each value, ascending by number; `None` if one has a property without a number.
+    fn encode(&self, properties: &[(String, Value)]) -> Result<Option<EncodedProperties>> {
         let mut values = EncodedProperties::with_capacity(properties.len());
+        let mut bytes = Vec::new();
         for (name, value) in properties {
-            if *value == Value::Null {
+            if value.is_null() {
                 continue;
             }
-            let (number, spec) = self.find(name)?;
-            let mut bytes = Vec::new();
+            let Some(number) = self.numbers.get(name) else { return Ok(None) };
+            let (number, spec) = self.visible_at(*number).map_or_else(|| self.find(name), Ok)?;
+            bytes.clear();
             if value.encode(spec.ty, &mut bytes).map_err(|error| of_property(name, error))? {
-                values.push((number, bytes));
+                values.push((number, SharedBytes::from(bytes.as_slice())));
             }
         }
         values.sort_by_key(|(number, _)| *number);
@@ -139,7 +142,7 @@ impl Properties {
         });
         match twice {
             Some(spec) => Err(Error::Invalid(format!("property '{}' has two values", spec.name))),
-            None => Ok(values),
+            None => Ok(Some(values)),
         }
     }
 }
@@ -153,7 +156,7 @@ fn of_property(name: &str, error: Error) -> Error {
 }
 
 /// Properties of a row: number and bytes of each.
-pub(super) type EncodedProperties = Vec<(u32, Vec<u8>)>;
+pub(super) type EncodedProperties = Vec<(u32, SharedBytes)>;
 
 /// All names of a graph.
 #[derive(Clone, Debug, Default)]
@@ -251,20 +254,33 @@ pub(super) fn encode(
     kind: RowKind,
     properties: &[(String, Value)],
 ) -> Result<EncodedProperties> {
-    if !schema.properties(kind).knows(properties) {
+    let is_labels = |(name, _): &&(String, Value)| kind == RowKind::Nodes && name == LABELS;
+    if let Some((_, Value::List(labels))) = properties.iter().find(is_labels)
+        && labels.iter().enumerate().any(|(i, label)| labels.iter().take(i).any(|o| o == label))
+    {
+        return encode_distinct(schema, kind, &with_distinct_labels(properties));
+    }
+    encode_distinct(schema, kind, properties)
+}
+
+/// As [`encode`], for properties without a label twice.
+fn encode_distinct(
+    schema: &mut Arc<Schema>,
+    kind: RowKind,
+    properties: &[(String, Value)],
+) -> Result<EncodedProperties> {
+    if let Some(values) = schema.properties(kind).encode(properties)? {
+        return Ok(values);
+    }
+    {
         let schema = Arc::make_mut(schema);
         match kind {
             RowKind::Nodes => schema.nodes.add(properties)?,
             RowKind::Edges => schema.edges.add(properties)?,
         }
     }
-    let is_labels = |(name, _): &&(String, Value)| kind == RowKind::Nodes && name == LABELS;
-    if let Some((_, Value::List(labels))) = properties.iter().find(is_labels)
-        && labels.iter().enumerate().any(|(i, label)| labels.iter().take(i).any(|o| o == label))
-    {
-        return schema.properties(kind).encode(&with_distinct_labels(properties));
-    }
-    schema.properties(kind).encode(properties)
+    let unnumbered = || Error::Internal("a property that was added has no number");
+    schema.properties(kind).encode(properties)?.ok_or_else(unnumbered)
 }
 
 /// Properties of a node with each of its labels once, because labels are a set.

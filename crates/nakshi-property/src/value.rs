@@ -102,6 +102,11 @@ pub enum Value {
 }
 
 impl Value {
+    /// Returns true for null. Comparing with null would compare as lists are compared.
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+
     /// The type of the value; `None` for null and for an empty list, which fit any type and any
     /// list type.
     pub fn ty(&self) -> Option<PropertyType> {
@@ -146,7 +151,7 @@ impl Value {
     }
 
     fn encode_scalar(&self, ty: PropertyType, out: &mut Vec<u8>) -> Result<bool> {
-        if ty.list && *self != Value::Null {
+        if ty.list && !self.is_null() {
             return Err(self.misfit(ty));
         }
         match (self, ty.scalar) {

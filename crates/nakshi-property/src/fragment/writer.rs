@@ -320,9 +320,7 @@ pub(in super::super) fn freeze(
     let edges: usize = log.changed_records().map(|(_, change)| change.edges.len()).sum();
     let keys = edges as u64 + log.names().count() as u64;
     let mut writer = FragmentWriter::new(files, keys)?;
-    let mut nodes: Vec<_> = log.changed_nodes().collect();
-    nodes.sort_unstable_by_key(|(v, _)| *v);
-    for (v, change) in nodes {
+    for (v, change) in log.changed_nodes() {
         writer.node(v, change.values.as_deref().map(RowValues), change.whole, change.cut)?;
     }
     writer.names(first, log.names().map(|id| Ok(id.clone())))?;
@@ -334,8 +332,9 @@ pub(in super::super) fn freeze(
             match number.filter(|_| edge.number > 0) {
                 None => writer.edge(ty, at, values)?,
                 Some(property) => {
-                    let number = (property, encoded_number(edge.number).to_vec());
-                    writer.edge(ty, at, RowValues(&values.merged(&[number], &[])))?
+                    let bytes = encoded_number(edge.number);
+                    let row = values.merged(&[(property, bytes.as_slice())], |_| false);
+                    writer.edge(ty, at, RowValues(&row))?
                 }
             };
         }
