@@ -243,6 +243,11 @@ impl Served {
             if known >= commit {
                 return Ok(());
             }
+            // Nobody else makes commits.
+            if self.group.is_none() && !self.read_only {
+                let what = format!("the graph has no commit {commit} yet; connect anew");
+                return Err(Error::new(ErrorKind::Gone, what));
+            }
             if began.elapsed() > LAG {
                 let what =
                     format!("this server has commit {known}, and lags behind commit {commit}");
