@@ -6,7 +6,9 @@ import argparse
 import dataclasses
 import json
 import shutil
-from collections.abc import Iterable
+import subprocess
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,19 @@ def parser(text: str | None, *, runs: int, parts: Iterable[str]) -> argparse.Arg
     made.add_argument("--scale", type=int, default=17, help="default: %(default)s")
     made.add_argument("--queries", type=int, default=20_000, help="of each kind")
     return made
+
+
+@contextmanager
+def serving(store: Path, *options: str) -> Iterator[str]:
+    """The address of a server of the store; of the first one, if the options start several."""
+    command = [*product.NAKSHI, "serve", str(store), "--listen", "127.0.0.1:0", *options]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        yield server.stdout.readline().split()[1]
+    finally:
+        server.terminate()
+        server.wait()
 
 
 def generated(

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import harness
 import nakshi
-from harness import study
+from harness import measure, study
 from harness.product import NAKSHI
 from property import ours
 
@@ -63,19 +63,9 @@ print(json.dumps(times))
 @contextmanager
 def serving(store: Path, servers: int) -> Iterator[str]:
     """The addresses of servers of the store."""
-    command = [*NAKSHI, "serve", str(store), "--listen", "127.0.0.1:0"]
-    command += [] if servers == 1 else ["--local", str(servers)]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    try:
-        assert process.stdout is not None
-        first = process.stdout.readline().split()[1]
-        found = all_of(first) if servers > 1 else []
-        yield ",".join(one["address"] for one in found) or first
-    finally:
-        process.terminate()
-        process.wait()
+    options = [] if servers == 1 else ["--local", str(servers)]
+    with ours.serving(store, *options) as first:
+        yield ",".join(one["address"] for one in all_of(first))
 
 
 def all_of(address: str) -> list[dict[str, Any]]:
@@ -117,10 +107,6 @@ class Study(harness.Study):
         return copy
 
 
-def median(numbers: list[float]) -> float:
-    return sorted(numbers)[len(numbers) // 2]
-
-
 def commits(study: Study) -> None:
     """Adds the rates of durable commits."""
     chosen = study.options
@@ -145,9 +131,9 @@ def commits(study: Study) -> None:
     rows = []
     for servers, some in times.items():
         some.sort()
-        rate = median(rates[servers])
+        rate = measure.median(rates[servers])
         quantiles = (some[int(len(some) * part)] for part in (0.5, 0.99))
-        ratio = f"{rate / median(rates[1]):.2f}x"
+        ratio = f"{rate / measure.median(rates[1]):.2f}x"
         rows.append(
             [
                 "one server" if servers == 1 else "three servers",

@@ -16,8 +16,7 @@ import argparse
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import harness
 import nakshi
 from harness import measure, study
-from harness.product import NAKSHI
 from property import ours
 from property.rivals import EmbeddedNeo4j
 
@@ -36,19 +34,6 @@ CONNECTIONS = (2, 4, 8, 16)
 PORT = 17687
 #: Single calls of Python.
 CALLS = 20_000
-
-
-@contextmanager
-def serving(store: Path) -> Iterator[str]:
-    """The address of a server of the store."""
-    command = [*NAKSHI, "serve", str(store), "--listen", "127.0.0.1:0"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert server.stdout is not None
-        yield server.stdout.readline().split()[1]
-    finally:
-        server.terminate()
-        server.wait()
 
 
 class Study(harness.Study):
@@ -66,7 +51,7 @@ class Study(harness.Study):
 
 def calls(study: Study) -> None:
     """Adds the latencies of single calls from Python."""
-    with serving(study.loaded.store) as address, nakshi.connect(address) as graph:
+    with ours.serving(study.loaded.store) as address, nakshi.connect(address) as graph:
         ids = graph.get_node_ids(limit=1000)
         name = next(iter(graph.get_node_property(ids[0])))
         kinds: dict[str, Callable[[Any], Any]] = {
@@ -93,7 +78,7 @@ def tao(study: Study) -> None:
     """Adds TAO's mix on Nakshi's server and, if it is there, on Neo4j's."""
     chosen, store = study.options, study.loaded.store
     here = [ours.bench("tao", store, chosen) for _ in range(chosen.runs)]
-    with serving(store) as address:
+    with ours.serving(store) as address:
         served = [ours.bench("tao", store, chosen, "--server", address) for _ in range(chosen.runs)]
     rows = ours.kinds_of(served)
     rate = ours.rate_of(served)

@@ -24,9 +24,9 @@ from .placement import (
     Placement,
     RayWorkers,
     Terms,
-    end_with_input,
     read_token,
 )
+from .processes import end_with_input
 from .progress import ProgressArgument, reporting
 from .result import Result
 from .units import parse_seconds, parse_size

@@ -12,11 +12,9 @@ import os
 import re
 import secrets
 import select
-import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,13 +22,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
-from .errors import (
-    MORE_PROCESSES,
-    ClusterError,
-    ParameterError,
-    StorageError,
-    is_thread_refused,
-)
+from .errors import MORE_PROCESSES, ClusterError, ParameterError
+from .processes import signal_name, start_child
 
 #: Time-out in seconds for placing a worker by Ray, and for a worker to listen.
 STARTING = 60.0
@@ -112,16 +105,8 @@ class WorkerProcess:
 
     def _start(self) -> None:
         self._began = time.monotonic()
-        # In its own session, so that Ctrl-C reaches only the front-end, which ends the worker.
         try:
-            self._process = subprocess.Popen(
-                self._call,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                start_new_session=True,
-            )
+            self._process = start_child(self._call, stderr=subprocess.PIPE)
         except BlockingIOError as error:
             why = f"a worker's process could not be started ({error.strerror})"
             raise ClusterError(f"{why}; take fewer workers, or {MORE_PROCESSES}") from None
@@ -148,7 +133,7 @@ class WorkerProcess:
                 self._terms.restarts -= 1
                 self._start()
                 continue
-            how = f"killed by {_signal(-code)}" if code < 0 else f"exit code {code}"
+            how = f"killed by {signal_name(-code)}" if code < 0 else f"exit code {code}"
             why = f": {said}" if said else ""
             raise ClusterError(
                 f"a worker has ended before it listened: {how} after {seconds:.1f} s{why}"
@@ -184,13 +169,6 @@ def _close(process: subprocess.Popen[str]) -> str:
         process.stdin = None
     lines = process.communicate()[1].strip().splitlines()
     return lines[-1] if lines else ""
-
-
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 class LocalWorkers(_Leaving):
@@ -286,26 +264,6 @@ def read_hosts(file: str | os.PathLike[str]) -> list[str]:
     if not lines:
         raise ParameterError(f"{os.fspath(file)}: no addresses; write one host:port a line")
     return list(lines)
-
-
-def end_with_input() -> None:
-    """Have this process end at the end of its standard input, as when its parent has ended.
-
-    Raises:
-        StorageError: no thread could be started.
-    """
-    try:
-        threading.Thread(target=_end_at_eof, daemon=True).start()
-    except RuntimeError as error:
-        if not is_thread_refused(error):
-            raise
-        raise StorageError(f"a thread could not be started; {MORE_PROCESSES}") from None
-
-
-def _end_at_eof() -> None:
-    while os.read(0, 4096):
-        pass
-    os._exit(1)
 
 
 def read_token(file: str | os.PathLike[str]) -> bytes:

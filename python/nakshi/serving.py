@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from .errors import MORE_PROCESSES, ParameterError, StoreError
+from .processes import signal_name, start_child
 from .stores import backup
 
 #: Directory for the servers in that of the store, which the first of them serves.
@@ -57,7 +58,8 @@ def addresses(listen: str, count: int) -> list[str]:
 class LocalServers:
     """Servers of a graph on this machine, for trying it out.
 
-    A server that is killed is started again, but not one that ends by itself, with an error. All of them end with this process, however it ends.
+    A server that is killed is started again, but not one that ends by itself, with an error. All of them
+    end with this process, however it ends.
 
     Args:
         store: store of the first server; the others have copies in a folder of it.
@@ -103,15 +105,7 @@ class LocalServers:
         if self._pages is not None:
             command += ["--http", self._pages[number]]
         try:
-            # In its own session, so that Ctrl-C reaches this process only, which ends it. Its standard input
-            # ends with this process.
-            return subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                start_new_session=True,
-            )
+            return start_child(command)
         except BlockingIOError as error:
             why = f"a server's process could not be started ({error.strerror})"
             raise StoreError(f"{why}; take fewer servers, or {MORE_PROCESSES}") from None
@@ -160,7 +154,7 @@ class LocalServers:
                 click.echo(f"the server at {address} has ended by itself, and stays away", err=True)
                 self._gone.add(number)
                 continue
-            name = signal.Signals(-code).name
+            name = signal_name(-code)
             click.echo(f"the server at {address} was killed by {name}; starts it again", err=True)
             self._close(process)
             if lasted < _LASTING:

@@ -221,9 +221,19 @@ impl GraphState {
     /// Gives a node other properties, all of them.
     fn set_row(&mut self, v: VertexId, change: NodeChange, lookups: &mut Lookups) -> Result<()> {
         self.note_row(v, change.values.as_ref(), lookups)?;
+        self.log_node(v, change);
+        Ok(())
+    }
+
+    fn log_node(&mut self, v: VertexId, change: NodeChange) {
         let nodes = &self.schema.nodes;
         self.log.set_node(v, change, |property| nodes.is_list(property));
-        Ok(())
+    }
+
+    fn log_edge(&mut self, edge: NumberedEdge, time: i64, values: Arc<[u8]>) {
+        let edges = &self.schema.edges;
+        self.log.add_edge(edge, time, values, |property| edges.is_list(property));
+        self.log.more_edges += 1;
     }
 
     /// Notes that the properties of a node, if it is there, become those of `row`, if it stays there.
@@ -301,8 +311,7 @@ impl GraphState {
         };
         let row = RowValues(before.as_deref().unwrap_or_default()).merged(&values, replaced);
         let values = Some(SharedBytes::from(row.as_slice()));
-        let (change, nodes) = (NodeChange { values, whole, cut }, &self.schema.nodes);
-        self.log.set_node(v, change, |property| nodes.is_list(property));
+        self.log_node(v, NodeChange { values, whole, cut });
         Ok(true)
     }
 
@@ -349,10 +358,7 @@ impl GraphState {
                 self.remove_edges(key, lookups)?;
             }
             lookups.note_edge(key);
-            let edges = &self.schema.edges;
-            let is_list = |property| edges.is_list(property);
-            self.log.add_edge((key, number), time, Arc::clone(values), is_list);
-            self.log.more_edges += 1;
+            self.log_edge((key, number), time, Arc::clone(values));
         }
         Ok(())
     }
@@ -564,9 +570,7 @@ impl GraphState {
                 values.extend(kept.map(|(property, value)| (property, SharedBytes::from(value))));
                 values.sort_by_key(|(property, _)| *property);
             }
-            let (row, edges) = (schema::row(&values).into(), &self.schema.edges);
-            self.log.add_edge((key, edge.number), time, row, |property| edges.is_list(property));
-            self.log.more_edges += 1;
+            self.log_edge((key, edge.number), time, schema::row(&values).into());
         }
         if !found {
             return Err(Error::Invalid(format!("there is no edge {edge}")));
@@ -644,8 +648,7 @@ impl GraphState {
         let own: i64 = self.records(v)?.iter().map(|(_, parts)| parts.len() as i64).sum();
         self.note_deletion(v, lookups)?;
         self.log.remove_records(v);
-        let deleted = NodeChange { values: None, whole: true, cut: true };
-        self.log.set_node(v, deleted, |_| false);
+        self.log_node(v, NodeChange { values: None, whole: true, cut: true });
         self.log.more_edges -= own;
         self.log.more_nodes -= 1;
         Ok(true)

@@ -45,7 +45,7 @@ impl PropertyStore {
             if made && report.applied.is_multiple_of(WAIT) { self.flush() } else { Ok(()) }
         });
         self.flush()?;
-        report.commit = self.snapshot().commit();
+        report.commit = self.last_commit();
         done.map(|()| report)
     }
 

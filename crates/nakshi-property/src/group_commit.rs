@@ -92,6 +92,11 @@ impl PropertyStore {
         self.durable.load(Acquire) >= commit
     }
 
+    /// Number of the last commit that [`PropertyStore::snapshot`] has.
+    pub fn last_commit(&self) -> u64 {
+        self.published.load().commit()
+    }
+
     /// Number of commits that were submitted and are not durable.
     fn undurable(&self) -> u64 {
         self.submitted.load(Acquire).saturating_sub(self.durable.load(Acquire))

@@ -390,7 +390,7 @@ struct ValueIndex<K> {
     parts: [Mutex<HashMap<u64, ValueKeys<K>>>; PARTS],
 }
 
-/// What had a value. Most values have one key, for which a set would allocate room for eleven.
+/// The keys that had a value. Most values have one, for which a set would allocate room for eleven.
 #[derive(Clone, Debug)]
 enum ValueKeys<K> {
     One(K),

@@ -6,6 +6,7 @@ use std::path::Path;
 use nakshi_io::write::WriteFs;
 
 use super::PropertyEntry;
+use super::log::log_place;
 use nakshi_store::{Error, Manifest, Result};
 
 /// First part of the name of the directory in which a compaction works.
@@ -29,12 +30,8 @@ pub(super) fn remove_orphans(
     // Manifests are removed first, so that no manifest names a file that is gone.
     found.sort_by_key(|name| !name.starts_with("MANIFEST"));
     let log = PropertyEntry::of(manifest)?.unwrap_or_default().log(manifest.generation);
-    let is_kept = |name: &str| {
-        let numbers = name.strip_prefix("log-").and_then(|rest| rest.strip_suffix(".wal"));
-        let numbers = numbers.and_then(|numbers| numbers.split_once('.'));
-        let numbers = numbers.and_then(|(of, n)| Some((of.parse().ok()?, n.parse().ok()?)));
-        numbers.is_some_and(|(of, n): (u64, u64)| of == log.generation && n >= log.kept)
-    };
+    let is_kept =
+        |name: &str| log_place(name).is_some_and(|(of, n)| of == log.generation && n >= log.kept);
     let named: HashSet<&str> = manifest.files().map(|file| file.name.as_str()).collect();
     for name in found {
         if named.contains(name.strip_suffix(".sum").unwrap_or(&name)) {

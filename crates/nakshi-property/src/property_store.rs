@@ -400,10 +400,7 @@ impl PropertyStore {
                 return Ok(());
             }
             if !writing.busy && writing.waiting.len() == 0 {
-                core.writing = None;
-                // The reader has not read the commits that this handle wrote.
-                core.reader.forget();
-                self.writes.store(false, Relaxed);
+                self.end_writing(&mut core);
                 return Ok(());
             }
         }
@@ -528,7 +525,7 @@ impl PropertyStore {
     }
 
     /// A ticket for all that was submitted.
-    pub(super) fn ticket(&self, writing: &Writing, changed: u64) -> Ticket<'_> {
+    fn ticket(&self, writing: &Writing, changed: u64) -> Ticket<'_> {
         Ticket { store: self, session: writing.session, commit: writing.tip.commit, changed }
     }
 

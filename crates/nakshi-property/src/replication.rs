@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use nakshi_io::CancelToken;
 
 use super::commit_log::CommitLog;
-use super::log::{Change, TransactionMark, decode_commit};
+use super::log::decode_commit;
 use super::property_store::{Core, PropertyStore, Writing};
 use nakshi_store::{Error, Result};
 
@@ -67,13 +67,18 @@ impl PropertyStore {
             return Err(Error::Poisoned { path: self.path.clone(), why });
         }
         self.deposed.store(writing.session, Release);
+        self.end_writing(&mut core);
+        drop(core);
+        self.wake();
+        Ok(())
+    }
+
+    /// Has this handle be no writer any more.
+    pub(super) fn end_writing(&self, core: &mut Core) {
         core.writing = None;
         // The reader has not read the commits that this handle wrote.
         core.reader.forget();
         self.writes.store(false, Relaxed);
-        drop(core);
-        self.wake();
-        Ok(())
     }
 
     /// Makes a commit that another store has made, with the number and the encoded changes that a
@@ -83,7 +88,7 @@ impl PropertyStore {
     /// [`Error::Invalid`] if it does not follow on the last commit, or does not change what it has changed
     /// in the other store: the two differ then. As [`PropertyStore::submit`].
     pub fn follow(&self, commit: u64, encoded: &[u8], cancel: &CancelToken) -> Result<()> {
-        let (mark, changes): (Option<TransactionMark>, Vec<Change>) = decode_commit(encoded)?;
+        let (mark, changes) = decode_commit(encoded)?;
         let mut core = self.writer(None, cancel)?;
         let writing = self.begin(&mut core, cancel)?;
         let differs = |what: &str| {

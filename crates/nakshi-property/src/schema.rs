@@ -272,12 +272,10 @@ fn encode_distinct(
     if let Some(values) = schema.properties(kind).encode(properties)? {
         return Ok(values);
     }
-    {
-        let schema = Arc::make_mut(schema);
-        match kind {
-            RowKind::Nodes => schema.nodes.add(properties)?,
-            RowKind::Edges => schema.edges.add(properties)?,
-        }
+    let schema = Arc::make_mut(schema);
+    match kind {
+        RowKind::Nodes => schema.nodes.add(properties)?,
+        RowKind::Edges => schema.edges.add(properties)?,
     }
     let unnumbered = || Error::Internal("a property that was added has no number");
     schema.properties(kind).encode(properties)?.ok_or_else(unnumbered)

@@ -149,7 +149,7 @@ fn split<V>(nodes: Vec<(VertexId, V)>, shift: u32) -> Piece<V> {
 
 /// A walk through the leaves of a map.
 struct Walk<'m, V> {
-    /// What is left of the branchings above the leaf.
+    /// The branches above the leaf that are still to be entered.
     above: Vec<std::slice::Iter<'m, Child<V>>>,
     leaf: std::slice::Iter<'m, (VertexId, V)>,
 }

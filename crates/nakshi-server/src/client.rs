@@ -4,7 +4,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -164,8 +164,7 @@ fn host_and_port(address: &str) -> Result<String> {
 
 /// Hosts and ports of an address such as `nakshi://one:7480,two:7480`.
 fn places(address: &str) -> Result<Vec<String>> {
-    let rest = address.strip_prefix("nakshi://").unwrap_or(address).trim_end_matches('/');
-    rest.split(',').map(host_and_port).collect()
+    address.split(',').map(host_and_port).collect()
 }
 
 impl Connection {
@@ -224,65 +223,64 @@ impl Client {
 
     /// Host and port of the server that it asks.
     pub fn address(&self) -> String {
-        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        connection.address.clone()
+        self.current().address.clone()
+    }
+
+    fn current(&self) -> MutexGuard<'_, Arc<Connection>> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Vec<String>> {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has_others(&self) -> bool {
+        self.known().len() > 1
     }
 
     /// Remembers servers of the graph.
     fn learn(&self, servers: &[String]) -> Result<()> {
-        let several = {
-            let mut known = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
-            let before = known.len();
-            for server in servers {
-                if !known.contains(server) {
-                    known.push(server.clone());
-                }
+        let alone = !self.has_others();
+        for server in servers {
+            let mut known = self.known();
+            if !known.contains(server) {
+                known.push(server.clone());
             }
-            before == 1 && known.len() > 1
-        };
-        if several {
-            let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-            *connection = Arc::new(Connection::open(&connection.address, &self.options, true)?);
+        }
+        if alone && self.has_others() {
+            let mut current = self.current();
+            *current = Arc::new(Connection::open(&current.address, &self.options, true)?);
         }
         Ok(())
-    }
-
-    fn has_others(&self) -> bool {
-        self.servers.lock().unwrap_or_else(PoisonError::into_inner).len() > 1
     }
 
     /// Goes on from the server of a connection to one of the graph's others: to `leader`, or else to the next.
     /// Returns false if there is none.
     fn move_on(&self, from: &Connection, leader: Option<&String>) -> Result<bool> {
-        let next = match leader {
-            Some(leader) => leader.clone(),
-            None => {
-                let known = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
-                let at = known.iter().position(|server| *server == from.address);
-                let next = known.iter().cycle().nth(at.map_or(0, |at| at + 1));
-                match next.filter(|next| **next != from.address) {
-                    Some(next) => next.clone(),
-                    None => return Ok(false),
-                }
-            }
+        let after = || {
+            let known = self.known();
+            let at = known.iter().position(|server| *server == from.address);
+            let next = known.iter().cycle().nth(at.map_or(0, |at| at + 1)).cloned();
+            next.filter(|next| *next != from.address)
         };
-        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(next) = leader.cloned().or_else(after) else { return Ok(false) };
+        let mut current = self.current();
         // Another thread may have gone on before.
-        if connection.address == from.address {
-            *connection = Arc::new(Connection::open(&next, &self.options, true)?);
+        if current.address == from.address {
+            *current = Arc::new(Connection::open(&next, &self.options, true)?);
         }
         Ok(true)
     }
 
     fn connection(&self) -> Result<Arc<Connection>> {
-        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        if connection.process != std::process::id() {
+        let mut current = self.current();
+        if current.process != std::process::id() {
             let watched = self.has_others();
-            let new = Arc::new(Connection::open(&connection.address, &self.options, watched)?);
+            let new = Arc::new(Connection::open(&current.address, &self.options, watched)?);
             // Dropping it would end the connection of the parent.
-            std::mem::forget(std::mem::replace(&mut *connection, new));
+            std::mem::forget(std::mem::replace(&mut *current, new));
         }
-        Ok(Arc::clone(&connection))
+        Ok(Arc::clone(&current))
     }
 
     /// Waits for a call, but not longer than the time limit, and not when the user wants to stop.

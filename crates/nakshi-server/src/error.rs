@@ -109,6 +109,12 @@ impl Error {
         Self::new(ErrorKind::Parameter, message)
     }
 
+    /// A thread that the system does not start.
+    pub(crate) fn no_thread(error: std::io::Error) -> Self {
+        let what = format!("the system starts no threads: {error}; raise its limit on processes");
+        Self::new(ErrorKind::Storage, what)
+    }
+
     /// A request without something that it needs.
     pub(crate) fn missing(what: &str) -> Self {
         Self::parameter(format!("the request has no {what}; see the protobuf file"))

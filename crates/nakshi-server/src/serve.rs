@@ -199,7 +199,7 @@ impl Server {
                     answered
                 };
                 let thread = std::thread::Builder::new().name("nakshi-server".into());
-                threads.push(thread.spawn_scoped(scope, work).map_err(no_thread)?);
+                threads.push(thread.spawn_scoped(scope, work).map_err(Error::no_thread)?);
                 lines.push(line);
             }
             let accepted = here.block_on(async {
@@ -252,16 +252,11 @@ fn no_listener(error: std::io::Error) -> Error {
     Error::new(ErrorKind::Storage, format!("cannot listen: {error}"))
 }
 
-fn no_thread(error: std::io::Error) -> Error {
-    let what = format!("the system starts no threads: {error}; raise its limit on processes");
-    Error::new(ErrorKind::Storage, what)
-}
-
 /// A runtime of one thread, with others for what takes long.
 fn runtime(calls: usize) -> Result<Runtime> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.enable_all().thread_name("nakshi-call").max_blocking_threads(calls.max(1));
-    builder.build().map_err(no_thread)
+    builder.build().map_err(Error::no_thread)
 }
 
 /// The services, which all threads share: the graph, health, and reflection.

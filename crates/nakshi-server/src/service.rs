@@ -239,7 +239,7 @@ impl Served {
     async fn catch_up(&self, commit: u64) -> Result<()> {
         let began = Instant::now();
         loop {
-            let known = self.store.snapshot().commit();
+            let known = self.store.last_commit();
             if known >= commit {
                 return Ok(());
             }

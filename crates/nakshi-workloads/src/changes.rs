@@ -276,7 +276,7 @@ pub fn appends(
     let like = store.snapshot().get_node_ids(&[])?.into_iter().next();
     let syncs = syncs(store, lasts / 4)?;
     // Every append is a commit, so the number of the next commit is unused.
-    let next = AtomicU64::new(store.snapshot().commit());
+    let next = AtomicU64::new(store.last_commit());
     let work = |mut draw: Random| -> Result<u64> {
         let (mut waiting, mut done): (VecDeque<Ticket<'_>>, _) = (VecDeque::new(), 0);
         let began = Instant::now();

@@ -41,11 +41,9 @@ def cluster() -> None:
     metavar="FILE",
     help="Addresses of `nakshi worker`s, one host:port a line.",
 )
-@click.option(
+@options.file(
     "--token-file",
-    type=click.Path(),
-    metavar="FILE",
-    help="With --hosts: the secret that the workers were started with [that of this user].",
+    "With --hosts: the secret that the workers were started with [that of this user].",
 )
 @click.option("--undirected", is_flag=True, help="EDGES lead both ways.")
 @click.option(
@@ -330,11 +328,9 @@ def _print_plan(rows: list[dict[str, Any]], advice: Advice) -> None:
 )
 @click.option("--once", is_flag=True, help="End after one run.")
 @click.option("--until-eof", is_flag=True, help="End with the standard input.")
-@click.option(
+@options.file(
     "--token-file",
-    type=click.Path(),
-    metavar="FILE",
-    help='A secret of 16 bytes or more that front-ends know; "-" is a line of the standard input.',
+    'A secret of 16 bytes or more that front-ends know; "-" is a line of the standard input.',
 )
 @click.option(
     "--allow",

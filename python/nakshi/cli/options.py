@@ -50,6 +50,11 @@ def word(flag: str, words: Sequence[str], help: str) -> Callable[[F], F]:
     return click.option(flag, type=click.Choice(words), help=help)
 
 
+def file(flag: str, help: str) -> Callable[[F], F]:
+    """An option that takes a file."""
+    return click.option(flag, type=click.Path(), metavar="FILE", help=help)
+
+
 def other_store(flag: str, help: str) -> Callable[[F], F]:
     """An option that takes another store."""
     return click.option(flag, type=STORE, metavar="OTHER", help=help)

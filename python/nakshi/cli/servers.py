@@ -35,18 +35,14 @@ _WORD = 2.0
     help="Start N servers on this machine, with copies of STORE in STORE/servers, that agree on every "
     "commit: to try out what --hosts does.",
 )
-@click.option(
+@options.file(
     "--hosts",
-    type=click.Path(),
-    metavar="FILE",
-    help="Be one of several servers: FILE has their addresses, one HOST:PORT a line, that of --listen among "
+    "Be one of several servers: FILE has their addresses, one HOST:PORT a line, that of --listen among "
     "them. Each serves a copy (nakshi backup) of the same store.",
 )
-@click.option(
+@options.file(
     "--ca",
-    type=click.Path(),
-    metavar="FILE",
-    help="Certificates (PEM) by which the servers of --hosts trust each other, if they have certificates.",
+    "Certificates (PEM) by which the servers of --hosts trust each other, if they have certificates.",
 )
 @options.size("--keep-log", "Of commits for servers that lag behind, in memory [64MiB].")
 @click.option("--until-eof", is_flag=True, help="End with the standard input.")
@@ -58,18 +54,14 @@ _WORD = 2.0
 @click.option(
     "--read-only", is_flag=True, help="Refuse changes, and read those of the process that writes."
 )
-@click.option(
+@options.file(
     "--certificate",
-    type=click.Path(),
-    metavar="FILE",
-    help="Certificate (PEM) of this server, for encrypted connections; with --key.",
+    "Certificate (PEM) of this server, for encrypted connections; with --key.",
 )
-@click.option("--key", type=click.Path(), metavar="FILE", help="Its private key (PEM).")
-@click.option(
+@options.file("--key", "Its private key (PEM).")
+@options.file(
     "--tokens",
-    type=click.Path(),
-    metavar="FILE",
-    help="Whom to answer: a line for each token, `reader TOKEN`, `writer TOKEN` or "
+    "Whom to answer: a line for each token, `reader TOKEN`, `writer TOKEN` or "
     "`server TOKEN`; for the owner's eyes only (chmod 600).",
 )
 @options.memory
@@ -115,7 +107,8 @@ def serve(
     it is acknowledged.
     """
     from ..errors import UnsupportedError
-    from ..placement import end_with_input, read_hosts
+    from ..placement import read_hosts
+    from ..processes import end_with_input
     from ..serving import LocalServers
 
     if (certificate is None) != (key is None):
@@ -191,13 +184,13 @@ def _given(context: click.Context) -> list[str]:
 
 
 def _server(address: str, found: dict[str, Any]) -> dict[str, Any]:
-    """What the line of a server says."""
+    """The role, process and last commit of a server."""
     wanted = ("role", "pid", "commit")
     return {"address": address, **{name: found[name] for name in wanted}, "error": None}
 
 
 def _ask(address: str, token: str | None, ca: str | None) -> dict[str, Any]:
-    """What the line of another server says, if it answers."""
+    """As :func:`_server`, of another server, or the error if it does not answer."""
     from ..errors import NakshiError
     from ..remote import connect
 
@@ -217,11 +210,9 @@ def _ask(address: str, token: str | None, ca: str | None) -> dict[str, Any]:
     metavar="FILE",
     help=f"The token of this client; else the variable {TOKEN}.",
 )
-@click.option(
+@options.file(
     "--ca",
-    type=click.Path(),
-    metavar="FILE",
-    help="Certificates (PEM) by which that of the server is trusted, for encrypted connections.",
+    "Certificates (PEM) by which that of the server is trusted, for encrypted connections.",
 )
 @options.as_json
 def status(address: str, token_file: Any, ca: str | None, as_json: bool) -> None:

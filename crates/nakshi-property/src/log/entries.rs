@@ -6,6 +6,7 @@ use nakshi_io::CancelToken;
 use serde::{Deserialize, Serialize};
 
 use super::super::PropertyEntry;
+use super::file::Changes;
 use super::op::{Change, TransactionMark};
 use super::reader::LogReader;
 use nakshi_store::files::with_newest;
@@ -84,47 +85,47 @@ impl LogEntries {
         })
     }
 
-    /// The next commits with their numbers, encoded as a [`CommitLog`](crate::CommitLog) gets them, some
-    /// megabytes at a time; none at the end of the log.
-    ///
-    /// # Errors
-    /// As [`LogEntries::open`]; damage.
-    pub fn next_encoded(&mut self, cancel: &CancelToken) -> Result<Vec<(u64, Vec<u8>)>> {
-        let (mut found, mut bytes) = (Vec::new(), 0);
-        let read = self.reader.read(cancel, |commit, changes| {
-            if bytes > BATCH {
-                return Err(Error::Abandoned);
-            }
-            bytes += changes.bytes();
-            found.push((commit, changes.encoded()?));
-            Ok(())
-        });
-        match read {
-            Ok(()) | Err(Error::Abandoned) => Ok(found),
-            Err(error) => Err(error),
-        }
-    }
-
     /// The next entries, at most `most`, some megabytes at a time; none at the end of the log.
     ///
     /// # Errors
     /// As [`LogEntries::open`]; damage.
     pub fn next(&mut self, most: usize, cancel: &CancelToken) -> Result<Vec<LogEntry>> {
-        let (mut found, mut bytes) = (Vec::new(), 0);
-        let read = self.reader.read(cancel, |commit, changes| {
-            if found.len() == most || bytes > BATCH {
-                return Err(Error::Abandoned);
-            }
+        self.some(most, cancel, |commit, changes| {
             let transaction = changes.mark();
             let mut all = Vec::new();
             while let Some(change) = changes.next()? {
                 all.push(change);
             }
+            Ok(LogEntry { commit: Some(commit), transaction, changes: all })
+        })
+    }
+
+    /// As [`LogEntries::next`], but the numbers of the commits, and what a [`CommitLog`](crate::CommitLog) gets
+    /// of them.
+    ///
+    /// # Errors
+    /// As [`LogEntries::next`].
+    pub fn next_encoded(&mut self, cancel: &CancelToken) -> Result<Vec<(u64, Vec<u8>)>> {
+        self.some(usize::MAX, cancel, |commit, changes| Ok((commit, changes.encoded()?)))
+    }
+
+    /// Reads the next commits by `read`, at most `most`, some megabytes at a time.
+    fn some<T>(
+        &mut self,
+        most: usize,
+        cancel: &CancelToken,
+        mut read: impl FnMut(u64, &mut Changes<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let (mut found, mut bytes) = (Vec::new(), 0);
+        let done = self.reader.read(cancel, |commit, changes| {
+            if found.len() == most || bytes > BATCH {
+                return Err(Error::Abandoned);
+            }
             bytes += changes.bytes();
-            found.push(LogEntry { commit: Some(commit), transaction, changes: all });
+            found.push(read(commit, changes)?);
             Ok(())
         });
-        match read {
+        match done {
             Ok(()) | Err(Error::Abandoned) => Ok(found),
             Err(error) => Err(error),
         }

@@ -48,6 +48,13 @@ impl LogPlace {
         name(self.generation, self.number)
     }
 
+    /// The file of this name; `None` for a name of other files.
+    pub(super) fn of_name(name: &str) -> Option<Self> {
+        let (generation, number) =
+            name.strip_prefix("log-")?.strip_suffix(".wal")?.split_once('.')?;
+        Some(LogPlace { generation: generation.parse().ok()?, number: number.parse().ok()? })
+    }
+
     /// The file after this one.
     pub(super) fn next(self) -> Self {
         LogPlace { number: self.number + 1, ..self }
@@ -180,6 +187,11 @@ pub(super) struct LogFile {
     pub(super) header: LogHeader,
     page_size: u32,
     window: ReadWindow,
+}
+
+/// Generation and number of the log file of a name; `None` for a name of other files.
+pub(in super::super) fn place(name: &str) -> Option<(u64, u64)> {
+    LogPlace::of_name(name).map(|place| (place.generation, place.number))
 }
 
 /// Name of a log file.

@@ -27,13 +27,6 @@ pub struct Journal {
     writer: LogWriter,
     /// Number of the last record.
     last: u64,
-    bytes: u64,
-}
-
-/// Generation and number of a log file's name.
-fn place_of(name: &str) -> Option<LogPlace> {
-    let (generation, number) = name.strip_prefix("log-")?.strip_suffix(".wal")?.split_once('.')?;
-    Some(LogPlace { generation: generation.parse().ok()?, number: number.parse().ok()? })
 }
 
 /// The log files in a directory.
@@ -41,7 +34,7 @@ fn places(dir: &Path) -> Result<Vec<LogPlace>> {
     let failed = |source| Error::Io { op: "list", path: dir.to_path_buf(), source };
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).map_err(failed)? {
-        found.extend(entry.map_err(failed)?.file_name().to_str().and_then(place_of));
+        found.extend(entry.map_err(failed)?.file_name().to_str().and_then(LogPlace::of_name));
     }
     Ok(found)
 }
@@ -72,15 +65,9 @@ impl Journal {
             file.bytes(frame.changes.clone(), &mut record)?;
             f(record)
         })?;
-        Ok(Journal {
-            writer: LogWriter::begin(fs, &reader)?,
-            fs: Arc::clone(fs),
-            dir: dir.to_path_buf(),
-            owner,
-            generation,
-            last: reader.commit(),
-            bytes: reader.bytes(),
-        })
+        let (writer, last) = (LogWriter::begin(fs, &reader)?, reader.commit());
+        let (fs, dir) = (Arc::clone(fs), dir.to_path_buf());
+        Ok(Journal { fs, dir, owner, generation, writer, last })
     }
 
     /// Appends records, which are durable when it returns: all of them, or after a crash only the first.
@@ -89,14 +76,13 @@ impl Journal {
     /// [`Error::Invalid`] for a record of over 1 GiB; errors of writing, after which every later call
     /// fails with [`Error::Poisoned`].
     pub fn append(&mut self, records: Vec<Vec<u8>>) -> Result<()> {
-        let group = self.group(self.last, records)?;
+        let group = Self::group(self.last, records)?;
         self.writer.write(&group)?;
         self.last += group.len() as u64;
-        self.bytes += group.bytes();
         Ok(())
     }
 
-    fn group(&self, after: u64, records: Vec<Vec<u8>>) -> Result<CommitGroup> {
+    fn group(after: u64, records: Vec<Vec<u8>>) -> Result<CommitGroup> {
         let mut group = CommitGroup::default();
         for (number, record) in (after + 1..).zip(records) {
             group.push_encoded(number, record)?;
@@ -109,7 +95,7 @@ impl Journal {
     /// # Errors
     /// As [`Journal::append`]; the old records stay then, unless removing them was begun.
     pub fn replace(&mut self, records: Vec<Vec<u8>>) -> Result<()> {
-        let group = self.group(0, records)?;
+        let group = Self::group(0, records)?;
         let place = LogPlace { generation: self.generation + 1, number: 0 };
         let header = LogHeader::new(self.owner, place, 0, 1);
         let mut writer = LogWriter::create(&self.fs, &self.dir, header)?;
@@ -124,13 +110,8 @@ impl Journal {
             }
         }
         (self.writer, self.generation) = (writer, place.generation);
-        (self.last, self.bytes) = (group.len() as u64, group.bytes());
+        self.last = group.len() as u64;
         Ok(())
-    }
-
-    /// Bytes of its records.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
     }
 }
 

@@ -16,7 +16,7 @@ mod reader;
 mod writer;
 
 pub use entries::{LogEntries, LogEntry};
-pub(super) use file::{Changes, name as log_name};
+pub(super) use file::{Changes, name as log_name, place as log_place};
 pub use journal::Journal;
 pub use op::{Change, EdgeId, TransactionMark};
 pub(super) use op::{EncodedChanges, decode_commit};

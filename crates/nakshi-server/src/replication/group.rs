@@ -158,7 +158,7 @@ fn open_log(store: &PropertyStore, cancel: &CancelToken) -> Result<(RaftLog, Arc
     let uuid = with_newest(store.path(), |manifest| Ok(manifest.uuid))?;
     let graph = parse_uuid(&uuid).unwrap_or_default();
     let log = RaftLog::open(&store.path().join(DIR), graph, cancel)?;
-    let commit = store.snapshot().commit();
+    let commit = store.last_commit();
     if log.last_commit().is_some_and(|last| last < commit) {
         let path = store.path().display();
         return Err(Error::parameter(format!(
@@ -173,10 +173,7 @@ fn open_log(store: &PropertyStore, cancel: &CancelToken) -> Result<(RaftLog, Arc
 fn runtime() -> Result<Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.worker_threads(1).thread_name("nakshi-log").enable_all();
-    builder.build().map_err(|error| {
-        let what = format!("the system starts no threads: {error}; raise its limit on processes");
-        Error::new(ErrorKind::Storage, what)
-    })
+    builder.build().map_err(Error::no_thread)
 }
 
 impl Group {
@@ -325,7 +322,7 @@ impl Group {
     }
 }
 
-/// What goes on beside the calls: the first start, elections, and clearing the log.
+/// The task of a server beside its calls: the first start, elections, and clearing the log.
 struct Task {
     raft: Raft,
     replica: Arc<Replica>,
@@ -363,7 +360,7 @@ impl Task {
             return Ok(());
         }
         if self.log.last_commit().is_none() {
-            let commit = self.store.snapshot().commit();
+            let commit = self.store.last_commit();
             self.hear(others, |peer, hello| self.may_begin(peer, commit, hello)).await?;
             self.aside(move |replica| replica.begin_at(commit)).await?;
         }

@@ -14,7 +14,7 @@ use openraft::storage::{LogFlushed, RaftLogStorage};
 use openraft::{ErrorSubject, ErrorVerb, LogState, RaftLogReader, SnapshotMeta, Vote};
 use serde::{Deserialize, Serialize};
 
-use super::{Entry, LogId, StorageError, TypeConfig, fault};
+use super::{Entry, LogId, StorageError, TypeConfig, aside};
 
 /// Bytes of entries that are sent to another server at once, unless a single one has more.
 const BATCH: usize = 8 << 20;
@@ -36,7 +36,7 @@ enum Record {
     Snapshot { upto: Snapshot, commit: u64 },
 }
 
-/// What the journal says.
+/// The state that the records of the journal lead to.
 #[derive(Debug, Default)]
 struct Known {
     vote: Option<Vote<u64>>,
@@ -183,19 +183,14 @@ impl RaftLog {
         journal.replace(records.iter().map(bytes_of).collect::<Result<_>>()?)
     }
 
-    /// Runs something that waits for the disk beside the log's own task.
-    async fn aside(
+    /// Changes the log in a thread that may wait for the disk.
+    async fn change(
         &self,
+        part: (ErrorSubject<u64>, ErrorVerb),
         work: impl FnOnce(&Self) -> Result<()> + Send + 'static,
-        (subject, verb): (ErrorSubject<u64>, ErrorVerb),
     ) -> Result<(), StorageError> {
         let log = self.clone();
-        let done = tokio::task::spawn_blocking(move || work(&log)).await;
-        let done = done.unwrap_or(Err(nakshi_store::Error::Internal("a thread panicked")));
-        done.map_err(|error| {
-            tracing::error!("the log of the servers cannot be written: {error}");
-            fault(subject, verb, &error)
-        })
+        aside("the log of the servers cannot be written", part, move || work(&log)).await
     }
 }
 
@@ -241,7 +236,7 @@ impl RaftLogStorage<TypeConfig> for RaftLog {
 
     async fn save_vote(&mut self, vote: &Vote<u64>) -> Result<(), StorageError> {
         let record = Record::Vote(*vote);
-        self.aside(move |log| log.write(record), (ErrorSubject::Vote, ErrorVerb::Write)).await
+        self.change((ErrorSubject::Vote, ErrorVerb::Write), |log| log.write(record)).await
     }
 
     async fn read_vote(&mut self) -> Result<Option<Vote<u64>>, StorageError> {
@@ -259,17 +254,17 @@ impl RaftLogStorage<TypeConfig> for RaftLog {
     {
         // Only one is written at a time, so the next call waits.
         let record = Record::Entries(entries.into_iter().collect());
-        self.aside(move |log| log.write(record), (ErrorSubject::Logs, ErrorVerb::Write)).await?;
+        self.change((ErrorSubject::Logs, ErrorVerb::Write), |log| log.write(record)).await?;
         callback.log_io_completed(Ok(()));
         Ok(())
     }
 
     async fn truncate(&mut self, log_id: LogId) -> Result<(), StorageError> {
         let record = Record::Truncated(log_id.index);
-        self.aside(move |log| log.write(record), (ErrorSubject::Logs, ErrorVerb::Delete)).await
+        self.change((ErrorSubject::Logs, ErrorVerb::Delete), |log| log.write(record)).await
     }
 
     async fn purge(&mut self, log_id: LogId) -> Result<(), StorageError> {
-        self.aside(move |log| log.purge_to(log_id), (ErrorSubject::Logs, ErrorVerb::Delete)).await
+        self.change((ErrorSubject::Logs, ErrorVerb::Delete), move |log| log.purge_to(log_id)).await
     }
 }

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 use super::log::{RaftLog, Snapshot};
 use super::network::Peer;
-use super::{Entry, Leader, LogId, Proposal, Reply, StorageError, TypeConfig, fault};
+use super::{Entry, Leader, LogId, Proposal, Reply, StorageError, TypeConfig, aside};
 
 /// Pause between two looks at the store.
 const MOMENT: Duration = Duration::from_millis(2);
@@ -62,7 +62,7 @@ impl Replica {
         handle: Handle,
         cancel: CancelToken,
     ) -> Arc<Self> {
-        let mut progress = Progress { commit: store.snapshot().commit(), ..Progress::default() };
+        let mut progress = Progress { commit: store.last_commit(), ..Progress::default() };
         if let Some((snapshot, commit)) = log.snapshot() {
             (progress.applied, progress.membership) =
                 (snapshot.last_log_id, snapshot.last_membership);
@@ -118,7 +118,7 @@ impl Replica {
         self.leads.send_replace(None);
         self.store.step_down(&self.cancel)?;
         progress.leads = None;
-        let known = self.store.snapshot().commit();
+        let known = self.store.last_commit();
         for (commit, changes) in progress.own.drain(..).filter(|(commit, _)| *commit > known) {
             self.store.follow(commit, &changes, &self.cancel)?;
         }
@@ -146,7 +146,7 @@ impl Replica {
                 EntryPayload::Normal(proposal) => {
                     progress.commit = proposal.last();
                     if progress.leads == Some((proposal.leader, proposal.session)) {
-                        let known = self.store.snapshot().commit();
+                        let known = self.store.last_commit();
                         progress.own.retain(|(commit, _)| *commit > known);
                         progress.own.extend((proposal.first..).zip(proposal.commits));
                     } else {
@@ -166,7 +166,7 @@ impl Replica {
 
     /// Makes the commits of another leader, or of this server before it was started; `last` is the last one.
     fn make(&self, proposal: Proposal, last: &mut Option<u64>) -> Result<()> {
-        let mut known = last.unwrap_or_else(|| self.store.snapshot().commit());
+        let mut known = last.unwrap_or_else(|| self.store.last_commit());
         for (commit, changes) in (proposal.first..).zip(proposal.commits) {
             if commit > known {
                 self.store.follow(commit, &changes, &self.cancel)?;
@@ -182,7 +182,7 @@ impl Replica {
     fn catch_up(&self, commit: u64) -> Result<()> {
         let mut why = String::new();
         for other in &self.others {
-            let since = self.store.snapshot().commit();
+            let since = self.store.last_commit();
             if since >= commit {
                 return Ok(());
             }
@@ -197,7 +197,7 @@ impl Replica {
                 why = format!("{}: {error}", other.address());
             }
         }
-        let known = self.store.snapshot().commit();
+        let known = self.store.last_commit();
         if known >= commit {
             return Ok(());
         }
@@ -216,7 +216,7 @@ impl Replica {
             (progress.applied, progress.membership.clone(), progress.commit)
         };
         // A leader's last commits are in the log a moment before they are in its store.
-        while self.store.snapshot().commit() < commit {
+        while self.store.last_commit() < commit {
             self.cancel.check()?;
             std::thread::sleep(MOMENT);
         }
@@ -242,24 +242,20 @@ fn whole((meta, commit): (Snapshot, u64)) -> openraft::Snapshot<TypeConfig> {
 
 impl Machine {
     /// Runs something that waits for the store in a thread of its own.
-    async fn aside<T: Send + 'static>(
+    async fn with_store<T: Send + 'static>(
         &self,
         verb: ErrorVerb,
         work: impl FnOnce(&Replica) -> Result<T> + Send + 'static,
     ) -> Result<T, StorageError> {
         let replica = Arc::clone(&self.0);
-        let done = tokio::task::spawn_blocking(move || work(&replica)).await;
-        let done = done.unwrap_or(Err(Error::Internal("a thread panicked")));
-        done.map_err(|error| {
-            tracing::error!("the commits of the other servers cannot be made here: {error}");
-            fault(ErrorSubject::StateMachine, verb, &error)
-        })
+        let failed = "the commits of the other servers cannot be made here";
+        aside(failed, (ErrorSubject::StateMachine, verb), move || work(&replica)).await
     }
 }
 
 impl RaftSnapshotBuilder<TypeConfig> for Machine {
     async fn build_snapshot(&mut self) -> Result<openraft::Snapshot<TypeConfig>, StorageError> {
-        self.aside(ErrorVerb::Read, |replica| replica.take_snapshot().map(whole)).await
+        self.with_store(ErrorVerb::Read, |replica| replica.take_snapshot().map(whole)).await
     }
 }
 
@@ -277,7 +273,7 @@ impl RaftStateMachine<TypeConfig> for Machine {
         I::IntoIter: Send,
     {
         let entries = entries.into_iter().collect();
-        self.aside(ErrorVerb::Write, |replica| replica.apply(entries)).await
+        self.with_store(ErrorVerb::Write, |replica| replica.apply(entries)).await
     }
 
     async fn get_snapshot_builder(&mut self) -> Self {
@@ -304,7 +300,7 @@ impl RaftStateMachine<TypeConfig> for Machine {
             progress.commit = commit;
             Ok(())
         };
-        self.aside(ErrorVerb::Write, work).await
+        self.with_store(ErrorVerb::Write, work).await
     }
 
     async fn get_current_snapshot(

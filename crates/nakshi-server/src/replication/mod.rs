@@ -26,7 +26,7 @@ pub use group::GroupOptions;
 use std::io::Cursor;
 
 use bytes::Bytes;
-use openraft::{BasicNode, CommittedLeaderId};
+use openraft::{BasicNode, CommittedLeaderId, ErrorSubject, ErrorVerb};
 use serde::{Deserialize, Serialize};
 
 /// The messages between servers, generated from `proto/nakshi/replica/v1/replica.proto`.
@@ -75,7 +75,7 @@ impl Proposal {
     }
 }
 
-/// What became of a proposal.
+/// The outcome of a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Reply {
     /// All servers make the commits.
@@ -84,12 +84,18 @@ pub(crate) enum Reply {
     Refused,
 }
 
-/// An error of openraft for a fault of reading or writing.
-fn fault(
-    subject: openraft::ErrorSubject<u64>,
-    verb: openraft::ErrorVerb,
-    error: &nakshi_store::Error,
-) -> StorageError {
-    openraft::StorageIOError::new(subject, verb, openraft::AnyError::error(error.to_string()))
-        .into()
+/// Runs something that waits for the disk in a thread of its own. An error ends the server; `failed` says in
+/// its log what cannot be done.
+async fn aside<T: Send + 'static>(
+    failed: &'static str,
+    (subject, verb): (ErrorSubject<u64>, ErrorVerb),
+    work: impl FnOnce() -> nakshi_store::Result<T> + Send + 'static,
+) -> Result<T, StorageError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    let done = done.unwrap_or(Err(nakshi_store::Error::Internal("a thread panicked")));
+    done.map_err(|error| {
+        tracing::error!("{failed}: {error}");
+        let error = openraft::AnyError::error(error.to_string());
+        openraft::StorageIOError::new(subject, verb, error).into()
+    })
 }

@@ -164,7 +164,7 @@ impl Calls for ReplicaService {
     async fn hello(&self, request: Request<Envelope>) -> Result<Response<Envelope>, Status> {
         let hello = Hello {
             last: self.raft.metrics().borrow().last_log_index,
-            commit: self.store.snapshot().commit(),
+            commit: self.store.last_commit(),
             begun: self.log.last_commit().is_some(),
         };
         self.clone().answer(request, |_, (): ()| async move { hello }).await
