@@ -51,8 +51,8 @@ impl ProgramConfig {
         let bytes = size_of::<P::State>() as f64 + bits + 4.0 * degrees.len() as f64;
         Needs {
             state_bytes_per_vertex: bytes,
-            // Messages wait on both sides of a hand-over.
-            state_bytes_fixed: 2 * self.message_bytes as u64 + 4 * self.batch_bytes,
+            // The messages that wait, and what bundles keep on both sides of a hand-over.
+            state_bytes_fixed: 3 * self.message_bytes as u64 + 4 * self.batch_bytes,
             column,
             gathers: true,
             ..Needs::new(bytes, &lists)

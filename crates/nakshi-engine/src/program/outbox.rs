@@ -48,8 +48,9 @@ impl<M: Copy> Bundle<M> {
         self.singles.len() + self.targets.len()
     }
 
-    /// Hands each message to `deliver` and empties the bundle; its memory stays.
-    pub(super) fn drain(&mut self, mut deliver: impl FnMut(VertexId, &M)) {
+    /// Hands each message to `deliver` and empties the bundle. It keeps `keep` bytes of memory of
+    /// each kind for the messages to come.
+    pub(super) fn drain(&mut self, keep: usize, mut deliver: impl FnMut(VertexId, &M)) {
         for (to, message) in &self.singles {
             deliver(*to, message);
         }
@@ -60,9 +61,9 @@ impl<M: Copy> Bundle<M> {
                 deliver(target, message);
             }
         }
-        self.singles.clear();
-        self.packets.clear();
-        self.targets.clear();
+        clear(&mut self.singles, keep);
+        clear(&mut self.packets, keep);
+        clear(&mut self.targets, keep);
     }
 
     fn single(&mut self, to: VertexId, message: M) {
@@ -97,6 +98,12 @@ impl<M: Copy> Bundle<M> {
         self.targets.extend_from_slice(targets);
         bytes
     }
+}
+
+/// Empties `list`, and frees its memory beyond `keep` bytes.
+fn clear<T>(list: &mut Vec<T>, keep: usize) {
+    list.clear();
+    list.shrink_to(keep / size_of::<T>().max(1));
 }
 
 /// Outgoing messages of one worker: a bundle for each partition, and counters.
@@ -206,7 +213,7 @@ mod tests {
     fn contents(outbox: &mut Outbox<u64>) -> Vec<(usize, VertexId, u64)> {
         let mut all = Vec::new();
         for (p, bundle) in outbox.bundles_mut().iter_mut().enumerate() {
-            bundle.drain(|to, m| all.push((p, to, *m)));
+            bundle.drain(0, |to, m| all.push((p, to, *m)));
             assert_eq!((bundle.is_empty(), bundle.len()), (true, 0));
         }
         all.sort_unstable();

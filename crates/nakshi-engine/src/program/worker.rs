@@ -165,6 +165,9 @@ impl<'e, 'a, P: VertexProgram> ProgramWorker<'e, 'a, P> {
     fn deliver(&mut self, board: Board<'_>) -> Result<()> {
         let engine = self.engine;
         let partitions = engine.grid.partitions();
+        // A worker may have sent most messages of one round, and another one those of the next:
+        // bundles that kept what they needed once would take the limit for each of them.
+        let keep = engine.config.message_bytes / (engine.workers * partitions);
         let own = (self.index..partitions).step_by(engine.workers);
         let others = (0..partitions).filter(|p| p % engine.workers != self.index);
         for partition in own.chain(others) {
@@ -175,7 +178,7 @@ impl<'e, 'a, P: VertexProgram> ProgramWorker<'e, 'a, P> {
             for sender in 0..engine.workers {
                 engine.cx.check()?;
                 let Some(mut bundle) = engine.bundle(sender, partition) else { continue };
-                bundle.drain(|to, message| {
+                bundle.drain(keep, |to, message| {
                     if let Some(state) = states.get(to) {
                         let mut signals = Signals::new(engine.program, board, &mut self.out, to);
                         engine.program.run_on_message(state, message, &mut signals);
