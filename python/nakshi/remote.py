@@ -74,6 +74,7 @@ def connect(
     token: str | None = None,
     ca: str | os.PathLike[str] | None = None,
     timeout: float | None = None,
+    linearizable: bool = False,
 ) -> RemoteGraph:
     """Connect to a graph with properties that ``nakshi serve`` serves.
 
@@ -92,6 +93,9 @@ def connect(
         ca: file with the certificates (PEM) of the authority by which the server's certificate is
             trusted. The connection is encrypted with it, and only then.
         timeout: seconds that a call may take; 60 by default.
+        linearizable: a query sees every commit that any client was told of before. Several servers have to
+            agree on each query then, which takes a round trip more. Without it, a query sees the commits
+            of this client, and never an older state than the client's queries before.
 
     Raises:
         UnavailableError: no server answers.
@@ -107,4 +111,6 @@ def connect(
             "this build of nakshi has neither server nor client; run `make build`"
         ) from None
     path = None if ca is None else os.fspath(ca)
-    return RemoteGraph(Remote(address, token=token, ca=path, timeout=timeout), address)
+    return RemoteGraph(
+        Remote(address, token=token, ca=path, timeout=timeout, linearizable=linearizable), address
+    )

@@ -73,7 +73,10 @@ class LocalServers:
         self, store: str, listen: str, count: int, options: Sequence[str], http: str | None = None
     ) -> None:
         self.addresses = addresses(listen, count)
-        self._pages = None if http is None else addresses(http, count)
+        #: Where each server shows its metrics; ``None`` if it does not.
+        self.pages: Sequence[str | None] = (
+            [None] * count if http is None else addresses(http, count)
+        )
         folder = Path(store) / FOLDER
         self._stores = [Path(store), *(folder / str(i) for i in range(2, count + 1))]
         self._options = list(options)
@@ -102,8 +105,9 @@ class LocalServers:
         command = [sys.executable, "-m", "nakshi", "serve", os.fspath(self._stores[number])]
         command += ["--listen", self.addresses[number], "--hosts", os.fspath(self._hosts)]
         command += ["--until-eof", *self._options]
-        if self._pages is not None:
-            command += ["--http", self._pages[number]]
+        page = self.pages[number]
+        if page is not None:
+            command += ["--http", page]
         try:
             return start_child(command)
         except BlockingIOError as error:

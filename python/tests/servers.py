@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,10 +15,16 @@ import nakshi
 
 
 class Server:
-    """A running ``nakshi serve``."""
+    """A running ``nakshi serve``; `wrap` is the beginning of a command that runs the rest elsewhere."""
 
-    def __init__(self, store: Path, *options: object, listen: str = "127.0.0.1:0") -> None:
-        command = [sys.executable, "-m", "nakshi", "serve", str(store), "--listen", listen]
+    def __init__(
+        self,
+        store: Path,
+        *options: object,
+        listen: str = "127.0.0.1:0",
+        wrap: Sequence[str] = (),
+    ) -> None:
+        command = [*wrap, sys.executable, "-m", "nakshi", "serve", str(store), "--listen", listen]
         self.process = subprocess.Popen(
             [*command, *map(str, options)],
             stdout=subprocess.PIPE,

@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+import urllib.request
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,16 @@ def server_with(address: str, role: str) -> dict[str, Any]:
     raise AssertionError(f"no server is {role}")
 
 
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """A process that does nothing until the end of the block."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
 def log_of(store: Path) -> str:
     """All commits of a store."""
     command = [sys.executable, "-m", "nakshi", "log", str(store)]
@@ -88,8 +99,16 @@ def same(store: Path) -> None:
 
 
 def test_three_servers_agree(store: Path) -> None:
-    with three(store) as server, nakshi.connect(server.address) as graph:
+    http = ("--http", "127.0.0.1:0")
+    with three(store, *http) as server, nakshi.connect(server.address) as graph:
         graph.append_node(1000, {"age": 1})
+        with urllib.request.urlopen(f"{server.http}/metrics") as page:
+            lines = dict(line.rsplit(" ", 1) for line in page.read().decode().splitlines()[:-1])
+        first = next(one for one in servers(server.address) if one["address"] == server.listen)
+        assert lines["nakshi_leads"] == str(int(first["role"] == "leader"))
+        assert {"nakshi_term", "nakshi_shared_log_last_index"} <= lines.keys()
+        lags = [name for name in lines if name.startswith("nakshi_shared_log_lag_entries{")]
+        assert len(lags) == 3 * int(lines["nakshi_leads"])
         with graph.transaction() as t:
             t.append_edge(1000, "knows", 1)
         server_with(server.address, "leader")
@@ -142,24 +161,24 @@ def test_a_leader_that_hangs_is_replaced_and_follows_later(store: Path) -> None:
         for _ in range(2 * SCALE):
             writers.wait_for(10)
             found = server_with(address, "leader")
-            os.kill(found["pid"], signal.SIGSTOP)
             others = [one for one in address.split(",") if one != found["address"]]
-            assert server_with(",".join(others), "leader")["pid"] != found["pid"]
-            os.kill(found["pid"], signal.SIGCONT)
+            with stopped(found["pid"]):
+                assert server_with(",".join(others), "leader")["pid"] != found["pid"]
 
 
 def test_a_server_that_lags_far_behind_catches_up(store: Path) -> None:
     """Seen red with a log that is not cleared: nothing is taken from the log of another store."""
     with three(store, "--keep-log", "64KiB") as server:
         with nakshi.connect(server.address) as graph:
+            # Before there is a leader, the first start may still need all servers.
+            server_with(server.address, "leader")
             found = server_with(server.address, "follower")
-            os.kill(found["pid"], signal.SIGSTOP)
-            for number in range(40):
-                with graph.batch() as batch:
-                    for id in range(100):
-                        batch.append_node(1000 + 100 * number + id, {"name": "x" * 100})
-            time.sleep(1)
-            os.kill(found["pid"], signal.SIGCONT)
+            with stopped(found["pid"]):
+                for number in range(40):
+                    with graph.batch() as batch:
+                        for id in range(100):
+                            batch.append_node(1000 + 100 * number + id, {"name": "x" * 100})
+                time.sleep(1)
     same(store)
     log = sum(file.stat().st_size for file in (store / "servers" / "log").iterdir())
     assert log < 40 * 100 * 100
@@ -237,18 +256,90 @@ def test_servers_on_hosts_have_certificates_and_tokens(store: Path, tmp_path: Pa
     assert logs[0] and logs.count(logs[0]) == 3
 
 
-def test_a_server_whose_log_was_lost_does_not_vote(store: Path, tmp_path: Path) -> None:
-    """It could elect a server without the last commits."""
-    with three(store) as server, nakshi.connect(server.address) as graph:
+def test_a_server_that_has_lost_its_log_takes_part_again(store: Path) -> None:
+    with three(store, "--keep-log", "64KiB") as server, nakshi.connect(server.address) as graph:
         graph.append_node(1000)
-    shutil.rmtree(store / "servers" / "2" / "servers" / "log")
-    server = Server(store, "--local", 3)
-    with nakshi.connect(server.address) as graph:
-        graph.append_node(1001)
-        assert [one["role"] for one in servers(server.address)].count("away") == 1
-    assert server.end() == 0
-    assert "has a log of commits, and this server has none" in server.log
-    assert "has ended by itself, and stays away" in server.log
+    for turn in range(2):
+        shutil.rmtree(store / "servers" / "2" / "servers" / "log")
+        with three(store, "--keep-log", "64KiB") as server:
+            with nakshi.connect(server.address) as graph:
+                graph.append_node(1001 + turn)
+                # In the second turn the log of the others begins later than the first commit.
+                for number in range(10):
+                    with graph.batch() as batch:
+                        for id in range(100):
+                            new = 10_000 * (turn + 1) + 100 * number + id
+                            batch.append_node(new, {"name": "x" * 100})
+            address = ",".join(one["address"] for one in servers(server.address))
+            # It votes: the others need it once one of them is away.
+            time.sleep(1)
+            os.kill(servers(address)[2]["pid"], signal.SIGKILL)
+            with nakshi.connect(address) as graph:
+                graph.append_node(2000 + turn)
+        same(store)
+        assert "has what it has lost, and votes again" in server.log
+
+
+@contextmanager
+def on_hosts(
+    copies: list[Path], folder: Path
+) -> Iterator[tuple[list[str], Callable[[int], Server]]]:
+    """Addresses of servers with some stores, and a function that starts one; those that run are killed."""
+    listen = addresses("127.0.0.1:0", len(copies))
+    hosts = folder / "hosts"
+    hosts.write_text("\n".join(listen))
+    started = []
+
+    def start(number: int) -> Server:
+        server = Server(copies[number], "--hosts", hosts, listen=listen[number])
+        started.append(server)
+        return server
+
+    try:
+        yield listen, start
+    finally:
+        for server in started:
+            if server.process.poll() is None:
+                server.end(signal.SIGKILL)
+
+
+def test_a_server_that_has_lost_its_disk_elects_none_that_lacks_what_it_confirmed(
+    store: Path, tmp_path: Path
+) -> None:
+    """Seen red with a server that votes at once."""
+    copies = [store, tmp_path / "1.nakshi", tmp_path / "2.nakshi"]
+    for copy in [*copies[1:], tmp_path / "early.nakshi"]:
+        nakshi.backup(store, copy)
+    with on_hosts(copies, tmp_path) as (listen, start):
+        running = [start(number) for number in range(3)]
+        with nakshi.connect(",".join(listen)) as graph:
+            graph.append_node(1000)
+        leader = listen.index(server_with(",".join(listen), "leader")["address"])
+        lost, behind = (number for number in range(3) if number != leader)
+        # Two servers have the last commits.
+        with stopped(running[behind].process.pid):
+            with nakshi.connect(listen[leader]) as graph:
+                for id in range(1001, 1010):
+                    graph.append_node(id)
+            running[leader].end(signal.SIGKILL)
+            running[lost].end(signal.SIGKILL)
+        shutil.rmtree(copies[lost])
+        shutil.copytree(tmp_path / "early.nakshi", copies[lost])
+        running[lost] = start(lost)
+        time.sleep(3)
+        roles = [one["role"] for one in servers(listen[behind])]
+        assert "leader" not in roles, roles
+        running[leader] = start(leader)
+        with nakshi.connect(",".join(listen), linearizable=True) as graph:
+            assert graph.count() == 60 + 10
+            graph.append_node(2000)
+        until = time.monotonic() + 10
+        while any(one.get("commit") != 11 for one in servers(listen[0])):
+            assert time.monotonic() < until, servers(listen[0])
+        for server in running:
+            assert server.end() == 0, server.log
+    logs = [log_of(copy) for copy in copies]
+    assert logs[0] and logs.count(logs[0]) == 3
 
 
 @pytest.mark.parametrize("role", ["leader", "follower"])

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -332,8 +332,10 @@ def test_tokens_say_who_may_read_and_who_may_write(store: Path, tmp_path: Path) 
         Server(store, "--tokens", tokens)
 
 
-def certificate(folder: Path, name: str, *options: str, days: int = 1) -> tuple[Path, Path, Path]:
-    """An authority, and a certificate of it for 127.0.0.1 with its key."""
+def certificate(
+    folder: Path, name: str, *options: str, days: int = 1, hosts: Sequence[str] = ("127.0.0.1",)
+) -> tuple[Path, Path, Path]:
+    """An authority, and a certificate of it for some addresses with its key."""
     ca, ca_key = folder / f"{name}-ca.pem", folder / f"{name}-ca.key"
     cert, key, request = (folder / f"{name}.{end}" for end in ("pem", "key", "csr"))
 
@@ -344,7 +346,7 @@ def certificate(folder: Path, name: str, *options: str, days: int = 1) -> tuple[
     openssl(*new, "-x509", "-subj", f"/CN={name}-ca", "-keyout", ca_key, "-out", ca, "-days", 2)
     openssl(*new, "-subj", "/CN=server", "-keyout", key, "-out", request)
     extensions = folder / f"{name}.ext"
-    extensions.write_text("subjectAltName=IP:127.0.0.1\n")
+    extensions.write_text("subjectAltName=" + ",".join(f"IP:{host}" for host in hosts) + "\n")
     signed = ["x509", "-req", "-in", request, "-CA", ca, "-CAkey", ca_key, "-CAcreateserial"]
     openssl(*signed, "-out", cert, "-extfile", extensions, "-days", days, *options)
     return ca, cert, key

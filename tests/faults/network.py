@@ -52,6 +52,8 @@ class Network:
         self.lost = 0
         #: Pairs of hosts that do not reach each other.
         self.cut: set[frozenset[int]] = set()
+        #: Pairs of hosts of which the second does not hear the first.
+        self.unheard: set[tuple[int, int]] = set()
 
     def address(self, host: int) -> str:
         return ADDRESS.format(host + 1)
@@ -63,6 +65,12 @@ class Network:
     def link(self, host: int, state: str) -> None:
         """Sets a host's only device `up` or `down`."""
         _ip("-n", self._namespace(host), "link", "set", self._device(host), state)
+
+    def heal(self) -> None:
+        """Carries all packets again."""
+        self.cut.clear()
+        self.unheard.clear()
+        self.loss = 0.0
 
     def __enter__(self) -> Network:
         if os.geteuid() != 0 or shutil.which("ip") is None:
@@ -124,6 +132,8 @@ class Network:
                     continue
                 to = numbers.get(packet[16:20])
                 if to is None or frozenset((key.data, to)) in self.cut:
+                    continue
+                if (key.data, to) in self.unheard:
                     continue
                 if self._random.random() < self.loss:
                     self.lost += 1

@@ -60,17 +60,18 @@ impl Remote {
 impl Remote {
     /// Connects to a server.
     #[new]
-    #[pyo3(signature = (address, *, token = None, ca = None, timeout = None))]
+    #[pyo3(signature = (address, *, token = None, ca = None, timeout = None, linearizable = false))]
     fn new(
         py: Python<'_>,
         address: &str,
         token: Option<String>,
         ca: Option<PathBuf>,
         timeout: Option<f64>,
+        linearizable: bool,
     ) -> PyResult<Self> {
         let usual = ConnectOptions::default();
         let timeout = timeout.map_or(usual.timeout, Duration::from_secs_f64);
-        let options = ConnectOptions { token, ca, timeout, stop: Some(interrupted) };
+        let options = ConnectOptions { token, ca, timeout, linearizable, stop: Some(interrupted) };
         let client = py.detach(|| Client::connect(address, options)).map_err(Failure::from)?;
         Ok(Remote::of(address, Source::Client(Arc::new(client))))
     }

@@ -62,6 +62,9 @@ pub struct ConnectOptions {
     pub ca: Option<PathBuf>,
     /// Time of a call.
     pub timeout: Duration,
+    /// Queries read what anybody was told of before, by whatever server; the servers have to agree on each. A
+    /// query reads what this client was told of, and nothing older than before, if it is false.
+    pub linearizable: bool,
     /// Is asked every 50 ms while a call waits, in the thread that waits; true ends the call with
     /// [`ErrorKind::Cancelled`].
     pub stop: Option<fn() -> bool>,
@@ -69,7 +72,13 @@ pub struct ConnectOptions {
 
 impl Default for ConnectOptions {
     fn default() -> Self {
-        ConnectOptions { token: None, ca: None, timeout: Duration::from_secs(60), stop: None }
+        ConnectOptions {
+            token: None,
+            ca: None,
+            timeout: Duration::from_secs(60),
+            linearizable: false,
+            stop: None,
+        }
     }
 }
 
@@ -407,6 +416,15 @@ impl Client {
         Ok(status)
     }
 
+    /// How new the state of a query must be.
+    fn fresh(&self) -> QueryRequest {
+        QueryRequest {
+            at_least: self.seen.load(Relaxed),
+            latest: self.options.linearizable,
+            ..QueryRequest::default()
+        }
+    }
+
     /// Asks many queries without waiting for the answers in between, and returns these in order. Each query
     /// reads the state that is the newest by then.
     ///
@@ -415,12 +433,8 @@ impl Client {
     pub fn ask_each(&self, queries: Vec<Query>) -> Result<Vec<Result<Answer>>> {
         self.repeated(|connection| {
             let (mut stub, wanted) = (connection.stub.clone(), queries.len());
-            let at_least = self.seen.load(Relaxed);
-            let one = move |query| QueryRequest {
-                query: Some(query),
-                at_least,
-                ..QueryRequest::default()
-            };
+            let fresh = self.fresh();
+            let one = move |query| QueryRequest { query: Some(query), ..fresh.clone() };
             let request = self.request(tokio_stream::iter(queries.clone().into_iter().map(one)));
             self.wait(connection, async move {
                 let mut replies = stub.pipeline(request).await?.into_inner();
@@ -538,8 +552,8 @@ impl Queries for Client {
     fn ask(&self, request: QueryRequest) -> Result<Answer> {
         let answer = self.repeated(|connection| {
             let mut stub = connection.stub.clone();
-            let at_least = self.seen.load(Relaxed);
-            let request = self.request(QueryRequest { at_least, ..request.clone() });
+            let QueryRequest { at_least, latest, .. } = self.fresh();
+            let request = self.request(QueryRequest { at_least, latest, ..request.clone() });
             self.wait(connection, async move {
                 let mut parts = stub.query(request).await?.into_inner();
                 let first = parts.message().await?;

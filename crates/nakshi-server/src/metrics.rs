@@ -29,6 +29,12 @@ struct Asked {
     call: &'static str,
 }
 
+/// Host and port of another server.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Other {
+    server: String,
+}
+
 type Number = Gauge<u64, AtomicU64>;
 
 /// Counters of calls, and the numbers that are read when somebody asks for them.
@@ -37,6 +43,28 @@ pub(crate) struct Metrics {
     calls: Family<Ended, Counter>,
     seconds: Family<Asked, Histogram, fn() -> Histogram>,
     numbers: Numbers,
+    shared_log: Option<SharedLog>,
+}
+
+/// Numbers of a server of several, in the log of all of them.
+struct SharedLog {
+    leads: Number,
+    term: Number,
+    last: Number,
+    applied: Number,
+    lag: Family<Other, Number>,
+}
+
+/// How far a server is in the log of all servers.
+#[derive(Debug, Default)]
+pub(crate) struct Standing {
+    pub(crate) leads: bool,
+    pub(crate) term: u64,
+    /// Index of the last entry of its log, and of the last one that its store has.
+    pub(crate) last: u64,
+    pub(crate) applied: u64,
+    /// Entries that the others lack, by host and port; only the leader knows them.
+    pub(crate) lags: Vec<(String, u64)>,
 }
 
 /// Numbers of the present state.
@@ -55,7 +83,8 @@ pub(crate) struct Numbers {
 }
 
 impl Metrics {
-    pub(crate) fn new() -> Self {
+    /// Metrics of a server, which may be one of several.
+    pub(crate) fn new(one_of_several: bool) -> Self {
         let mut registry = Registry::with_prefix("nakshi");
         // From 16 us to 67 s, four times as much each.
         let histogram: fn() -> Histogram = || Histogram::new(exponential_buckets(16e-6, 4.0, 12));
@@ -82,7 +111,18 @@ impl Metrics {
             connections: number("connections", "Open connections"),
             kept_states: number("kept_states", "Earlier states that are kept for their readers"),
         };
-        Metrics { registry, calls, seconds, numbers }
+        let shared_log = one_of_several.then(|| SharedLog {
+            leads: number("leads", "1 while this server makes the commits"),
+            term: number("term", "How often the servers have wanted to elect a leader"),
+            last: number("shared_log_last_index", "Last entry of the servers' log here"),
+            applied: number("shared_log_applied_index", "Last entry that the store has"),
+            lag: Family::default(),
+        });
+        if let Some(SharedLog { lag, .. }) = &shared_log {
+            let help = "Entries that another server lacks, as the leader knows it";
+            registry.register("shared_log_lag_entries", help, lag.clone());
+        }
+        Metrics { registry, calls, seconds, numbers, shared_log }
     }
 
     /// Counts a call that began at an instant.
@@ -99,8 +139,19 @@ impl Metrics {
     }
 
     /// All numbers in the text format of OpenMetrics, after `set` has updated those of the present state.
-    pub(crate) fn text(&self, set: impl FnOnce(&Numbers)) -> String {
+    pub(crate) fn text(&self, set: impl FnOnce(&Numbers), standing: Option<Standing>) -> String {
         set(&self.numbers);
+        if let (Some(log), Some(standing)) = (&self.shared_log, standing) {
+            log.leads.set(standing.leads.into());
+            log.term.set(standing.term);
+            log.last.set(standing.last);
+            log.applied.set(standing.applied);
+            // What it knew while it led is old.
+            log.lag.clear();
+            for (server, lag) in standing.lags {
+                log.lag.get_or_create(&Other { server }).set(lag);
+            }
+        }
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);

@@ -170,7 +170,7 @@ impl Server {
             cancel: cancel.child(),
             calls: Arc::new(Semaphore::new(limits.calls)),
             connections: 0.into(),
-            metrics: Metrics::new(),
+            metrics: Metrics::new(group.is_some()),
             outcomes: Outcomes::default(),
             group,
             began: Instant::now(),

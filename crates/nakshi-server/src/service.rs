@@ -18,7 +18,7 @@ use crate::answer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::{KeptStates, Limits};
 use crate::logs;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Numbers};
 use crate::outcomes::{Attempt, Outcome, Outcomes, id_of};
 use crate::parts;
 use crate::replication::Group;
@@ -191,10 +191,22 @@ impl Served {
 
     /// Commits a transaction, unless its client was told that it was not made.
     fn end_transaction(&self, session: Box<Session>, id: &[u8]) -> Result<StepReply> {
-        let Some(id) = id_of(id)? else { return session.commit(None).map(|(reply, _)| reply) };
-        let attempt = self.outcomes.begin(id).map_err(|_| refused())?;
-        let (reply, commit) = session.commit(Some(id))?;
-        attempt.end(Outcome::Made { commit, changed: None });
+        let (leading, begun) = session.beginning();
+        let id = id_of(id)?;
+        let attempt = match id {
+            Some(id) => Some(self.outcomes.begin(id).map_err(|_| refused())?),
+            None => None,
+        };
+        let (reply, commit) = session.commit(id)?;
+        // One that has changed nothing has not asked the other servers yet whether it read the newest state.
+        if commit == begun && self.group.as_ref().is_some_and(|group| !group.still_leads(leading)) {
+            let what =
+                "another server may have made commits before the transaction began; run it again";
+            return Err(Error::new(ErrorKind::Conflict, what));
+        }
+        if let Some(attempt) = attempt {
+            attempt.end(Outcome::Made { commit, changed: None });
+        }
         Ok(reply)
     }
 
@@ -220,7 +232,11 @@ impl Served {
         place: &Arc<OwnedSemaphorePermit>,
     ) -> Result<Vec<Answer>> {
         let served = Arc::clone(self);
-        served.catch_up(request.at_least).await?;
+        let newest = match &served.group {
+            Some(group) if request.latest => group.newest().await?,
+            _ => 0,
+        };
+        served.catch_up(request.at_least.max(newest)).await?;
         if request.query.as_ref().is_some_and(answer::is_short) {
             let parts = served.answer(request)?;
             stay_awake(served);
@@ -261,7 +277,7 @@ impl Served {
     pub(crate) fn metrics_text(&self) -> String {
         let (graph, layers) = (self.store.snapshot(), self.store.layers());
         let io = graph.io();
-        self.metrics.text(|numbers| {
+        let set = |numbers: &Numbers| {
             numbers.commit.set(graph.commit());
             numbers.nodes.set(graph.num_nodes());
             numbers.edges.set(graph.num_edges());
@@ -273,7 +289,8 @@ impl Served {
             numbers.running_calls.set(self.running_calls() as u64);
             numbers.connections.set(self.connections.load(Relaxed));
             numbers.kept_states.set(self.kept.len() as u64);
-        })
+        };
+        self.metrics.text(set, self.group.as_ref().map(Group::standing))
     }
 }
 
@@ -491,7 +508,8 @@ async fn transaction(
                 let served = Arc::clone(&served);
                 let begun = aside(move || {
                     let (limits, cancel) = (served.limits, served.cancel.clone());
-                    Session::begin(&served.store, begin.alone, limits, cancel)
+                    let leading = served.group.as_ref().and_then(Group::leading);
+                    Session::begin(&served.store, leading, begin.alone, limits, cancel)
                 });
                 let (begun, reply) = begun.await??;
                 session = Some(begun);

@@ -10,6 +10,7 @@ use crate::answer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::Limits;
 use crate::parts;
+use crate::replication::Leading;
 use crate::v1::step::Step as Kind;
 use crate::v1::step_reply::Reply;
 use crate::v1::{Answer, Changes, Fault, QueryRequest, Step, StepReply};
@@ -21,6 +22,10 @@ const MOST_KEPT: usize = 1024;
 /// A transaction, until it has ended.
 pub(crate) struct Session {
     transaction: Transaction,
+    /// Number of the commit whose state it reads.
+    begun: u64,
+    /// When this server has led since before it began, if it is one of several.
+    leading: Option<Leading>,
     limits: Limits,
     cancel: CancelToken,
     /// Number of the present state: how many changes it has.
@@ -42,13 +47,15 @@ impl Session {
     /// Begins a transaction.
     pub(crate) fn begin(
         store: &Arc<PropertyStore>,
+        leading: Option<Leading>,
         alone: bool,
         limits: Limits,
         cancel: CancelToken,
     ) -> Result<(Box<Self>, StepReply)> {
         let transaction = if alone { store.transaction_alone()? } else { store.transaction()? };
         let begun = transaction.graph().commit();
-        let session = Session { transaction, limits, cancel, state: 0, kept: HashMap::new() };
+        let (state, kept) = (0, HashMap::new());
+        let session = Session { transaction, begun, leading, limits, cancel, state, kept };
         Ok((Box::new(session), reply(Reply::Begun(begun))))
     }
 
@@ -74,6 +81,11 @@ impl Session {
         }
         let commit = self.transaction.commit()?;
         Ok((reply(Reply::Committed(commit)), commit))
+    }
+
+    /// When this server has led since before it began, and the number of the commit whose state it reads.
+    pub(crate) fn beginning(&self) -> (Option<Leading>, u64) {
+        (self.leading, self.begun)
     }
 
     fn query(&mut self, request: QueryRequest) -> Result<Vec<StepReply>> {

@@ -130,7 +130,7 @@ def serve(
         if hosts is not None or read_only:
             raise click.UsageError("--local goes neither with --hosts nor with --read-only")
         servers = LocalServers(store, listen, local, _given(click.get_current_context()), http)
-        sys.exit(servers.run(lambda: ready(servers.addresses[0], http)))
+        sys.exit(servers.run(lambda: ready(servers.addresses[0], servers.pages[0])))
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if until_eof:
         end_with_input()

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering::Release};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use nakshi_io::CancelToken;
@@ -16,10 +16,11 @@ use tokio::sync::watch;
 
 use super::log::RaftLog;
 use super::machine::{Leading, Machine, Replica};
-use super::network::{Hello, Network, Peer, ReplicaService};
-use super::{DIR, Leader, Proposal, Raft, Reply};
+use super::network::{Network, Others, ReplicaService, newest};
+use super::{DIR, Leader, LogId, Proposal, Raft, Reply};
 use crate::channel::Peers;
 use crate::error::{Error, ErrorKind, Result};
+use crate::metrics::Standing;
 
 /// Interval of a leader's heartbeats, and the least and the longest time without one after which another
 /// server wants to lead, in milliseconds.
@@ -34,13 +35,9 @@ const ENTRY: usize = 4 << 20;
 /// Bytes that a message takes besides a single commit: other entries, and their heads.
 const MESSAGE: usize = 32 << 20;
 /// Interval at which a server asks for the others before its first start, and looks at itself afterwards.
-const LOOK: Duration = Duration::from_millis(200);
+pub(super) const LOOK: Duration = Duration::from_millis(200);
 /// Time for a word from another server.
-const WORD: Duration = Duration::from_secs(1);
-/// Index of the last entry of a log in which no commit can be: the servers of the group, and the entry of the
-/// first leader.
-const EMPTY: u64 = 1;
-
+pub(super) const WORD: Duration = Duration::from_secs(1);
 /// The servers of a graph, and which of them this one is.
 #[derive(Clone, Debug)]
 pub struct GroupOptions {
@@ -71,6 +68,9 @@ pub(crate) struct Group {
     replica: Arc<Replica>,
     own: u64,
     servers: Vec<String>,
+    /// The ways to the other servers, by number.
+    others: Arc<Others>,
+    store: Arc<PropertyStore>,
     service: ReplicaService,
     /// Most bytes of a message from another server.
     pub(crate) message_bytes: usize,
@@ -139,8 +139,10 @@ impl Proposer {
     }
 }
 
-fn settings() -> Config {
+/// Settings of a server, which does not want to lead yet if it has lost what it knew.
+fn settings(has_lost: bool) -> Config {
     Config {
+        enable_elect: !has_lost,
         cluster_name: "nakshi".to_owned(),
         heartbeat_interval: HEARTBEAT,
         election_timeout_min: ELECTION.0,
@@ -159,7 +161,8 @@ fn open_log(store: &PropertyStore, cancel: &CancelToken) -> Result<(RaftLog, Arc
     let graph = parse_uuid(&uuid).unwrap_or_default();
     let log = RaftLog::open(&store.path().join(DIR), graph, cancel)?;
     let commit = store.last_commit();
-    if log.last_commit().is_some_and(|last| last < commit) {
+    let lost = log.lost_before().is_some();
+    if !lost && log.last_commit().is_some_and(|last| last < commit) {
         let path = store.path().display();
         return Err(Error::parameter(format!(
             "{path} has commits that its servers have not made; remove {path}/servers, and the copies of the \
@@ -167,6 +170,11 @@ fn open_log(store: &PropertyStore, cancel: &CancelToken) -> Result<(RaftLog, Arc
         )));
     }
     Ok((log, Arc::from(graph)))
+}
+
+/// An error after which the log cannot go on.
+pub(super) fn storage(error: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Storage, error.to_string())
 }
 
 /// The threads for the log.
@@ -207,18 +215,17 @@ impl Group {
             message_bytes: request_bytes.saturating_mul(2).saturating_add(MESSAGE),
         };
         let runtime = runtime()?;
-        let others = || {
+        let others = {
             let _here = runtime.enter();
-            nodes.keys().filter(|id| **id != own).map(|id| network.peer(*id)).collect()
+            let others = nodes.keys().filter(|id| **id != own);
+            Arc::new(others.map(|id| (*id, network.peer(*id))).collect::<Others>())
         };
         let handle = runtime.handle().clone();
-        let replica =
-            Replica::new(Arc::clone(store), log.clone(), others(), handle.clone(), cancel.clone());
-        let config = settings().validate().map_err(|error| Error::parameter(error.to_string()))?;
+        let replica = Replica::new(store, &log, &others, &handle, cancel);
         let machine = Machine(Arc::clone(&replica));
-        let began = Raft::new(own, Arc::new(config), network.clone(), log.clone(), machine);
-        let raft = runtime.block_on(began);
-        let raft = raft.map_err(|error| Error::new(ErrorKind::Storage, error.to_string()))?;
+        let config = Arc::new(settings(log.lost_before().is_some()).validate().map_err(storage)?);
+        let began = Raft::new(own, config, network.clone(), log.clone(), machine);
+        let raft = runtime.block_on(began).map_err(storage)?;
         let (failed, listens) = (Arc::default(), Arc::<AtomicBool>::default());
         let service = ReplicaService {
             raft: raft.clone(),
@@ -238,11 +245,20 @@ impl Group {
             listens,
             cancel: cancel.clone(),
         };
-        let others: Vec<Peer> = others();
-        runtime.spawn(task.run(nodes, others));
-        let message_bytes = network.message_bytes;
-        let runtime = Mutex::new(Some(runtime));
-        Ok(Group { runtime, handle, raft, replica, own, servers, service, message_bytes, failed })
+        runtime.spawn(task.run(nodes, Arc::clone(&others)));
+        Ok(Group {
+            runtime: Mutex::new(Some(runtime)),
+            handle,
+            raft,
+            replica,
+            own,
+            servers,
+            others,
+            store: Arc::clone(store),
+            service,
+            message_bytes: network.message_bytes,
+            failed,
+        })
     }
 
     /// The calls of the other servers.
@@ -250,15 +266,39 @@ impl Group {
         self.service.clone()
     }
 
+    /// When this server makes the commits, if it does.
+    pub(crate) fn leading(&self) -> Option<Leading> {
+        *self.replica.leads().borrow()
+    }
+
     /// Returns true while this server makes the commits.
     pub(crate) fn leads(&self) -> bool {
-        self.replica.leads().borrow().is_some()
+        self.leading().is_some()
     }
 
     /// Host and port of the server that leads, if that is known.
     pub(crate) fn leader(&self) -> Option<String> {
         let leader = self.raft.metrics().borrow().current_leader?;
         self.servers.get(usize::try_from(leader).ok()?.checked_sub(1)?).cloned()
+    }
+
+    /// How far this server, and those that it leads, are in the log.
+    pub(crate) fn standing(&self) -> Standing {
+        let metrics = self.raft.metrics().borrow().clone();
+        let last = metrics.last_log_index.unwrap_or_default();
+        let index = |log_id: Option<LogId>| log_id.map_or(0, |log_id| log_id.index);
+        let followers = metrics.replication.into_iter().flatten();
+        let lags = followers.filter_map(|(id, matched)| {
+            let other = self.others.get(&id)?;
+            Some((other.address().to_owned(), last.saturating_sub(index(matched))))
+        });
+        Standing {
+            leads: self.leads(),
+            term: metrics.current_term,
+            last,
+            applied: index(metrics.last_applied),
+            lags: lags.collect(),
+        }
     }
 
     /// Host and port of this server, as the others know it.
@@ -277,10 +317,32 @@ impl Group {
     /// # Errors
     /// [`ErrorKind::Moved`].
     pub(crate) fn confirm(&self) -> Result<()> {
-        let confirmed = self.handle.block_on(self.raft.ensure_linearizable());
-        match confirmed {
-            Ok(_) if self.leads() => Ok(()),
+        match self.handle.block_on(newest(&self.raft, &self.store)) {
+            Some(_) if self.leads() => Ok(()),
             _ => Err(self.moved()),
+        }
+    }
+
+    /// Returns true if this server leads, has led without a break since `leading`, and a majority confirms it:
+    /// no other one has made commits since then. For threads that may wait.
+    pub(crate) fn still_leads(&self, leading: Option<Leading>) -> bool {
+        self.confirm().is_ok() && self.leading() == leading
+    }
+
+    /// Number of a commit that a state must have to have all that was acknowledged before this call: what the
+    /// leader says, once a majority has confirmed it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`] while there is no leader, or none that has a majority.
+    pub(crate) async fn newest(&self) -> Result<u64> {
+        let none = || Error::new(ErrorKind::Unavailable, "no server can tell the last commit yet");
+        let leader = self.raft.metrics().borrow().current_leader;
+        match leader.and_then(|leader| self.others.get(&leader)) {
+            Some(leader) => leader.newest(WORD).await.map_err(|_| none()),
+            None => {
+                let asked = newest(&self.raft, &self.store);
+                tokio::time::timeout(WORD, asked).await.ok().flatten().ok_or_else(none)
+            }
         }
     }
 
@@ -323,22 +385,22 @@ impl Group {
 }
 
 /// The task of a server beside its calls: the first start, elections, and clearing the log.
-struct Task {
-    raft: Raft,
-    replica: Arc<Replica>,
-    log: RaftLog,
+pub(super) struct Task {
+    pub(super) raft: Raft,
+    pub(super) replica: Arc<Replica>,
+    pub(super) log: RaftLog,
     /// Bytes of entries above which the log is cleared.
     kept: u64,
-    store: Arc<PropertyStore>,
+    pub(super) store: Arc<PropertyStore>,
     own: u64,
     failed: Arc<Mutex<Option<String>>>,
     /// Set when the others may be listened to.
-    listens: Arc<AtomicBool>,
-    cancel: CancelToken,
+    pub(super) listens: Arc<AtomicBool>,
+    pub(super) cancel: CancelToken,
 }
 
 impl Task {
-    async fn run(self, nodes: BTreeMap<u64, BasicNode>, others: Vec<Peer>) {
+    async fn run(self, nodes: BTreeMap<u64, BasicNode>, others: Arc<Others>) {
         let ended = match self.begin(nodes, &others).await {
             Ok(()) => self.look_after().await,
             Err(error) => Err(error),
@@ -346,80 +408,6 @@ impl Task {
         if let Err(error) = ended {
             tracing::error!(message = error.message.as_str(), "left the other servers");
             *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.message);
-        }
-    }
-
-    /// Makes the servers a group, at their first start.
-    ///
-    /// A server that has no log may have lost it, and with it votes and entries that it has confirmed. So it
-    /// listens to the others only when none of them has commits, and all know that this is the beginning.
-    async fn begin(&self, nodes: BTreeMap<u64, BasicNode>, others: &[Peer]) -> Result<()> {
-        let failed = |error: String| Error::new(ErrorKind::Storage, error);
-        if self.raft.is_initialized().await.map_err(|error| failed(error.to_string()))? {
-            self.listens.store(true, Release);
-            return Ok(());
-        }
-        if self.log.last_commit().is_none() {
-            let commit = self.store.last_commit();
-            self.hear(others, |peer, hello| self.may_begin(peer, commit, hello)).await?;
-            self.aside(move |replica| replica.begin_at(commit)).await?;
-        }
-        self.hear(others, |_, hello| Ok(hello.begun)).await?;
-        self.listens.store(true, Release);
-        match self.raft.initialize(nodes).await {
-            // Another server was faster.
-            Ok(()) | Err(openraft::error::RaftError::APIError(_)) => Ok(()),
-            Err(error) => Err(failed(error.to_string())),
-        }
-    }
-
-    /// Refuses to begin beside a server that has commits, or another store.
-    fn may_begin(&self, peer: &Peer, commit: u64, hello: Hello) -> Result<bool> {
-        let address = peer.address();
-        if hello.last.is_some_and(|last| last > EMPTY) {
-            return Err(Error::parameter(format!(
-                "{address} has a log of commits, and this server has none: it was lost, or never there; begin \
-                 anew with the store of another server (docs/operations.md) in the place of {}",
-                self.store.path().display()
-            )));
-        }
-        if hello.commit != commit {
-            return Err(Error::parameter(format!(
-                "{address} has commits up to {}, and this server up to {commit}; begin with copies (nakshi \
-                 backup) of one store",
-                hello.commit
-            )));
-        }
-        Ok(true)
-    }
-
-    /// Asks the other servers until each has said what `f` wants.
-    async fn hear(&self, others: &[Peer], f: impl Fn(&Peer, Hello) -> Result<bool>) -> Result<()> {
-        let (mut missing, mut told): (Vec<&Peer>, _) = (others.iter().collect(), Instant::now());
-        loop {
-            let mut left = Vec::new();
-            for peer in missing {
-                match peer.hello(WORD).await {
-                    Ok(hello) if f(peer, hello)? => {}
-                    Err(status) if status.code() == tonic::Code::FailedPrecondition => {
-                        let (address, what) = (peer.address(), status.message());
-                        return Err(Error::parameter(format!("{address}: {what}")));
-                    }
-                    _ => left.push(peer),
-                }
-            }
-            missing = left;
-            if missing.is_empty() {
-                return Ok(());
-            }
-            self.cancel.check().map_err(nakshi_store::Error::from)?;
-            if told.elapsed() > WORD * 5 {
-                let names: Vec<_> = missing.iter().map(|peer| peer.address()).collect();
-                let names = names.join(", ");
-                tracing::info!("the first start needs all servers; waits for {names}");
-                told = Instant::now();
-            }
-            tokio::time::sleep(LOOK).await;
         }
     }
 
@@ -432,7 +420,7 @@ impl Task {
             match now.running_state {
                 Ok(()) => {}
                 Err(openraft::error::Fatal::Stopped) => return Ok(()),
-                Err(error) => return Err(Error::new(ErrorKind::Storage, error.to_string())),
+                Err(error) => return Err(storage(error)),
             }
             let term = Leader::new(now.vote.leader_id().term, self.own);
             let elected = now.state.is_leader() && now.vote.leader_id().node_id == self.own;
@@ -455,12 +443,16 @@ impl Task {
             if let Some(snapshot) = now.snapshot.filter(|snapshot| Some(*snapshot) > now.purged) {
                 let _ = self.raft.trigger().purge_log(snapshot.index).await;
             }
+            self.take_part_again(now.last_log_index).await?;
             let last = now.last_applied.map_or(0, |log_id| log_id.index);
             if self.log.bytes() > self.kept && last > asked {
                 asked = last;
                 let _ = self.raft.trigger().snapshot().await;
             }
-            let _ = tokio::time::timeout(LOOK, metrics.changed()).await;
+            let changed = tokio::time::timeout(LOOK, metrics.changed()).await;
+            if matches!(changed, Ok(Err(_))) && metrics.borrow().running_state.is_ok() {
+                return Err(storage("internal error: the thread of the log panicked"));
+            }
         }
     }
 
@@ -479,7 +471,7 @@ impl Task {
         Ok(())
     }
 
-    async fn aside(
+    pub(super) async fn aside(
         &self,
         work: impl FnOnce(&Replica) -> nakshi_store::Result<()> + Send + 'static,
     ) -> Result<()> {

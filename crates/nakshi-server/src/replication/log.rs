@@ -34,6 +34,10 @@ enum Record {
     Purged(LogId),
     /// The store has what the entries up to this point say: all commits up to number `commit`.
     Snapshot { upto: Snapshot, commit: u64 },
+    /// The server has lost what it knew: votes, and entries up to this index.
+    Lost(u64),
+    /// It has entries up to there again.
+    Regained,
 }
 
 /// The state that the records of the journal lead to.
@@ -46,6 +50,7 @@ struct Known {
     bytes: usize,
     purged: Option<LogId>,
     snapshot: Option<(Snapshot, u64)>,
+    lost: Option<u64>,
 }
 
 /// The log of this server.
@@ -96,6 +101,8 @@ impl Known {
                 self.purged = Some(upto);
             }
             Record::Snapshot { upto, commit } => self.snapshot = Some((upto, commit)),
+            Record::Lost(upto) => self.lost = Some(upto),
+            Record::Regained => self.lost = None,
         }
     }
 
@@ -109,7 +116,8 @@ impl Known {
 
     /// The records that say the same.
     fn records(&self) -> Vec<Record> {
-        let mut records: Vec<_> = self.vote.map(Record::Vote).into_iter().collect();
+        let mut records: Vec<_> = self.lost.map(Record::Lost).into_iter().collect();
+        records.extend(self.vote.map(Record::Vote));
         let snapshot = self.snapshot.clone();
         records.extend(snapshot.map(|(upto, commit)| Record::Snapshot { upto, commit }));
         records.extend(self.purged.map(Record::Purged));
@@ -157,6 +165,21 @@ impl RaftLog {
             _ => None,
         });
         Some(proposed.fold(*begun, u64::max))
+    }
+
+    /// Index of the last entry that this server may have confirmed and lost, until it has all of them again.
+    pub(super) fn lost_before(&self) -> Option<u64> {
+        lock(&self.0.known).lost
+    }
+
+    /// Remembers that entries up to an index were lost.
+    pub(super) fn lose_before(&self, index: u64) -> Result<()> {
+        self.write(Record::Lost(index))
+    }
+
+    /// Forgets that entries were lost.
+    pub(super) fn regain(&self) -> Result<()> {
+        self.write(Record::Regained)
     }
 
     /// Makes a snapshot known for ever.

@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::log::{RaftLog, Snapshot};
-use super::network::Peer;
+use super::network::Others;
 use super::{Entry, Leader, LogId, Proposal, Reply, StorageError, TypeConfig, aside};
 
 /// Pause between two looks at the store.
@@ -30,8 +30,8 @@ type Membership = StoredMembership<u64, BasicNode>;
 pub(super) struct Replica {
     store: Arc<PropertyStore>,
     log: RaftLog,
-    /// The ways to the other servers, and what waits for their answers.
-    others: Vec<Peer>,
+    others: Arc<Others>,
+    /// Waits for the others' answers.
     handle: Handle,
     cancel: CancelToken,
     progress: Mutex<Progress>,
@@ -40,7 +40,7 @@ pub(super) struct Replica {
 }
 
 /// A time in which a store leads: the term, and the session.
-pub(super) type Leading = (Leader, u64);
+pub(crate) type Leading = (Leader, u64);
 
 #[derive(Debug, Default)]
 struct Progress {
@@ -56,11 +56,11 @@ struct Progress {
 
 impl Replica {
     pub(super) fn new(
-        store: Arc<PropertyStore>,
-        log: RaftLog,
-        others: Vec<Peer>,
-        handle: Handle,
-        cancel: CancelToken,
+        store: &Arc<PropertyStore>,
+        log: &RaftLog,
+        others: &Arc<Others>,
+        handle: &Handle,
+        cancel: &CancelToken,
     ) -> Arc<Self> {
         let mut progress = Progress { commit: store.last_commit(), ..Progress::default() };
         if let Some((snapshot, commit)) = log.snapshot() {
@@ -69,8 +69,15 @@ impl Replica {
             progress.commit = commit;
         }
         let (leads, _) = watch::channel(None);
-        let progress = Mutex::new(progress);
-        Arc::new(Replica { store, log, others, handle, cancel, progress, leads })
+        Arc::new(Replica {
+            store: Arc::clone(store),
+            log: log.clone(),
+            others: Arc::clone(others),
+            handle: handle.clone(),
+            cancel: cancel.clone(),
+            progress: Mutex::new(progress),
+            leads,
+        })
     }
 
     fn progress(&self) -> MutexGuard<'_, Progress> {
@@ -181,7 +188,7 @@ impl Replica {
     /// server's store.
     fn catch_up(&self, commit: u64) -> Result<()> {
         let mut why = String::new();
-        for other in &self.others {
+        for other in self.others.values() {
             let since = self.store.last_commit();
             if since >= commit {
                 return Ok(());
@@ -203,9 +210,8 @@ impl Replica {
         }
         Err(Error::Invalid(format!(
             "{} has commits up to {known}, and the others' logs begin later ({why}); end this server, and put a \
-             copy (nakshi backup) of another server's store in its place, with the folder {} of this one",
+             copy (nakshi backup) of another server's store in its place",
             self.store.path().display(),
-            super::DIR
         )))
     }
 

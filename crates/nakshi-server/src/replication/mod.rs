@@ -14,7 +14,9 @@
 //! - `machine` makes the commits of the log in the store, or lets the leader do so
 //! - `network` speaks to the other servers, and answers them
 //! - `group` starts all this, and has the store lead or follow
+//! - `begin` is the first start of all servers, and the start of one that has lost its log
 
+mod begin;
 mod group;
 mod log;
 mod machine;
@@ -22,6 +24,7 @@ mod network;
 
 pub(crate) use group::Group;
 pub use group::GroupOptions;
+pub(crate) use machine::Leading;
 
 use std::io::Cursor;
 

@@ -1,5 +1,6 @@
 //! Calls between the servers of a graph.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::future::Future;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use openraft::raft::{
     AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, InstallSnapshotResponse,
     VoteRequest, VoteResponse,
 };
-use openraft::{AnyError, BasicNode};
+use openraft::{AnyError, BasicNode, Vote};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
@@ -25,7 +26,7 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Response, Status};
 
-use super::log::RaftLog;
+use super::log::{RaftLog, Snapshot};
 use super::v1::Envelope;
 use super::v1::replica_client::ReplicaClient;
 use super::v1::replica_server::Replica as Calls;
@@ -68,7 +69,7 @@ fn opened<T: DeserializeOwned>(graph: &[u8], envelope: &Envelope) -> Result<T, S
 }
 
 /// How far a server has come.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Hello {
     /// Index of the last entry of its log; `None` if it has none.
     pub(super) last: Option<u64>,
@@ -76,6 +77,12 @@ pub(super) struct Hello {
     pub(super) commit: u64,
     /// True once it knows that all servers begin.
     pub(super) begun: bool,
+    /// True while it does not have again what it has lost.
+    pub(super) lost: bool,
+    /// Its last vote.
+    pub(super) vote: Vote<u64>,
+    /// The last snapshot, and the number of the last commit before it.
+    pub(super) snapshot: Option<(Snapshot, u64)>,
 }
 
 /// The answers of this server to the other ones.
@@ -122,6 +129,9 @@ impl Calls for ReplicaService {
 
     async fn vote(&self, request: Request<Envelope>) -> Result<Response<Envelope>, Status> {
         self.refuse_before_begin()?;
+        if self.log.lost_before().is_some() {
+            return Err(Status::unavailable("this server has lost its votes"));
+        }
         let work = |raft: Raft, question| async move { raft.vote(question).await };
         self.clone().answer::<VoteRequest<u64>, _>(request, work).await
     }
@@ -161,14 +171,30 @@ impl Calls for ReplicaService {
         Ok(Response::new(ReceiverStream::new(parts)))
     }
 
+    async fn newest(&self, request: Request<Envelope>) -> Result<Response<Envelope>, Status> {
+        let newest = newest(&self.raft, &self.store).await;
+        let newest = newest.ok_or_else(|| Status::unavailable("this server does not lead"))?;
+        self.clone().answer(request, |_, (): ()| async move { newest }).await
+    }
+
     async fn hello(&self, request: Request<Envelope>) -> Result<Response<Envelope>, Status> {
+        let metrics = self.raft.metrics().borrow().clone();
         let hello = Hello {
-            last: self.raft.metrics().borrow().last_log_index,
+            last: metrics.last_log_index,
             commit: self.store.last_commit(),
             begun: self.log.last_commit().is_some(),
+            lost: self.log.lost_before().is_some(),
+            vote: metrics.vote,
+            snapshot: self.log.snapshot(),
         };
         self.clone().answer(request, |_, (): ()| async move { hello }).await
     }
+}
+
+/// Number of the last commit, once a majority of the servers has confirmed that this one leads and its store
+/// has all that was acknowledged before this call; `None` if they have not.
+pub(super) async fn newest(raft: &Raft, store: &PropertyStore) -> Option<u64> {
+    raft.ensure_linearizable().await.is_ok().then(|| store.last_commit())
 }
 
 /// Makes the connections to the other servers.
@@ -206,6 +232,9 @@ impl Network {
         Peer { target, address, stub, graph: Arc::clone(&self.graph) }
     }
 }
+
+/// The ways to the other servers, by number.
+pub(super) type Others = BTreeMap<u64, Peer>;
 
 /// The way to another server.
 pub(super) struct Peer {
@@ -254,6 +283,11 @@ impl Peer {
     /// How far the other server has come.
     pub(super) async fn hello(&self, time: Duration) -> Result<Hello, Status> {
         self.ask((), time, |mut stub, request| async move { stub.hello(request).await }).await
+    }
+
+    /// As [`newest`], by the other server.
+    pub(super) async fn newest(&self, time: Duration) -> Result<u64, Status> {
+        self.ask((), time, |mut stub, request| async move { stub.newest(request).await }).await
     }
 
     /// Hands the commits of the other server after number `since` to `f`.
