@@ -5,7 +5,7 @@
 >>> graph.pagerank(iterations=20, memory="256MiB").to_polars()            # doctest: +SKIP
 
 - :func:`open`, :func:`build`: a :class:`Graph` from a store, a store from edges.
-- :func:`connect`: a :class:`RemoteGraph`, whose store a server has.
+- :func:`connect`: a :class:`RemoteGraph`, whose store a server has; :func:`connect_async` for asyncio.
 - :class:`Graph`: the algorithms. :class:`Result`: what they return.
 - :func:`contains`, :func:`starts`, :func:`gt`, :func:`between`, :func:`one_of`, :func:`is_null` and
   others: conditions, where a value may stand in queries.
@@ -47,6 +47,7 @@ from .errors import (
 if TYPE_CHECKING:
     from . import cluster, errors, plot
     from ._core import __version__ as __version__
+    from .aio import AsyncRemoteGraph, connect_async
     from .conditions import between, contains, equals, ge, gt, is_null, le, lt, one_of, starts
     from .graph import Graph
     from .remote import RemoteGraph, connect
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from .stores import open_store as open
 
 __all__ = [
+    "AsyncRemoteGraph",
     "BudgetError",
     "ClusterError",
     "ConflictError",
@@ -88,6 +90,7 @@ __all__ = [
     "check",
     "cluster",
     "connect",
+    "connect_async",
     "contains",
     "equals",
     "errors",
@@ -107,6 +110,7 @@ __all__ = [
 
 # The compiled half is loaded at first use: `nakshi --help` and `import nakshi` stay light.
 _LAZY = {
+    "AsyncRemoteGraph": ("aio", "AsyncRemoteGraph"),
     "Graph": ("graph", "Graph"),
     "RemoteGraph": ("remote", "RemoteGraph"),
     "Result": ("result", "Result"),
@@ -116,6 +120,7 @@ _LAZY = {
     "build": ("stores", "build"),
     "check": ("stores", "check"),
     "connect": ("remote", "connect"),
+    "connect_async": ("aio", "connect_async"),
     "contains": ("conditions", "contains"),
     "equals": ("conditions", "equals"),
     "estimate_import": ("stores", "estimate_import"),
