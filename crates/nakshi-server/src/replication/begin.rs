@@ -39,7 +39,7 @@ impl Task {
     ) -> Result<()> {
         if self.log.snapshot().is_none() {
             let commit = self.store.last_commit();
-            let hellos = self.hear(others, |_, _| true).await?;
+            let hellos = self.hear(others, |_| true).await?;
             if hellos.values().any(|hello| hello.last > Some(EMPTY)) {
                 return self.begin_again(others).await;
             }
@@ -52,7 +52,7 @@ impl Task {
             self.listens.store(true, Release);
             return Ok(());
         }
-        self.hear(others, |_, hello| hello.begun).await?;
+        self.hear(others, |hello| hello.begun).await?;
         self.listens.store(true, Release);
         match self.raft.initialize(nodes).await {
             // Another server was faster.
@@ -136,7 +136,7 @@ impl Task {
     /// or until one has no log either.
     async fn hear_of_leader(&self, others: &Others) -> Result<Hellos> {
         loop {
-            let hellos = self.hear(others, |_, _| true).await?;
+            let hellos = self.hear(others, |_| true).await?;
             let whole = hellos.values().all(|hello| !hello.lost);
             if whole && leader_of(&hellos).is_some() || hellos.values().any(|hello| !hello.begun) {
                 return Ok(hellos);
@@ -146,7 +146,7 @@ impl Task {
     }
 
     /// Asks the other servers until each has said what `f` wants.
-    async fn hear(&self, others: &Others, f: impl Fn(&Peer, &Hello) -> bool) -> Result<Hellos> {
+    async fn hear(&self, others: &Others, f: impl Fn(&Hello) -> bool) -> Result<Hellos> {
         let (mut heard, mut told) = (Hellos::new(), Instant::now());
         loop {
             for (number, peer) in others {
@@ -154,7 +154,7 @@ impl Task {
                     continue;
                 }
                 match peer.hello(WORD).await {
-                    Ok(hello) if f(peer, &hello) => {
+                    Ok(hello) if f(&hello) => {
                         heard.insert(*number, hello);
                     }
                     Err(status) if status.code() == tonic::Code::FailedPrecondition => {
