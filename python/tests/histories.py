@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 import nakshi
 import networkx as nx
 
+from .servers import Threads
+
 #: Errors after which a change may have been made or not.
 UNKNOWN = (nakshi.UnavailableError, nakshi.DeadlineError)
 
@@ -116,7 +118,7 @@ def strictly_serializable(transactions: list[Appends], last: dict[int, list[int]
     return nx.is_directed_acyclic_graph(order)
 
 
-class Clients:
+class Clients(Threads):
     """Threads that use some nodes as registers and as lists until the block ends. Each has a client that
     reads, and another one that changes: that one moves to the server that leads. Every second thread only
     reads, so that it does not wait for commits while its server is cut off.
@@ -129,27 +131,22 @@ class Clients:
     REGISTERS = (11, 12, 13)
 
     def __init__(self, connect: Callable[[int], nakshi.RemoteGraph], count: int = 4) -> None:
+        super().__init__(count)
         self._connect = connect
         self._lock = threading.Lock()
         self._values = itertools.count(1)
-        self._stop = threading.Event()
-        self._threads = [threading.Thread(target=self._run, args=(i,)) for i in range(count)]
-        self._failed: list[BaseException] = []
         self.operations: list[Operation] = []
         self.transactions: list[Appends] = []
         with connect(0) as graph:
             for register in self.REGISTERS:
                 graph.update_node(register, {"age": 0, "name": ""})
 
-    def _run(self, number: int) -> None:
-        draw = random.Random(number)
-        try:
-            with self._connect(number) as reader, self._connect(number) as writer:
-                while not self._stop.is_set():
-                    self._use_register(reader, writer, draw, only_reads=number % 2 == 1)
-                    self._use_lists(writer, draw, only_reads=number % 2 == 1)
-        except BaseException as error:
-            self._failed.append(error)
+    def _work(self, number: int) -> None:
+        draw, only_reads = random.Random(number), number % 2 == 1
+        with self._connect(number) as reader, self._connect(number) as writer:
+            while not self._stop.is_set():
+                self._use_register(reader, writer, draw, only_reads=only_reads)
+                self._use_lists(writer, draw, only_reads=only_reads)
 
     def _use_register(
         self,
@@ -205,16 +202,6 @@ class Clients:
             return
         with self._lock:
             self.transactions.append(one)
-
-    def __enter__(self) -> Clients:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
 
     def check(self, graph: nakshi.RemoteGraph) -> None:
         """Check all that the clients were told, when they have ended."""

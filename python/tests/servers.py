@@ -7,11 +7,16 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import nakshi
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Server:
@@ -47,6 +52,12 @@ class Server:
         """As ``HOST:PORT``."""
         return self.address.removeprefix("nakshi://")
 
+    def metrics(self) -> dict[str, str]:
+        """The values of ``/metrics`` by their names."""
+        with urllib.request.urlopen(f"{self.http}/metrics") as page:
+            assert page.headers["Content-Type"].startswith("application/openmetrics-text")
+            return dict(line.rsplit(" ", 1) for line in page.read().decode().splitlines()[:-1])
+
     def end(self, number: int = signal.SIGTERM) -> int:
         """Send a signal, and return the exit code."""
         self.process.send_signal(number)
@@ -74,49 +85,25 @@ def serving(store: Path, *options: object) -> Iterator[Server]:
     assert server.end() == 0
 
 
-class Writers:
-    """Threads that change a graph with a node 1 in all ways, and count what they have done."""
+class Threads:
+    """Threads that work until the end of the block; their errors are kept."""
 
-    def __init__(self, graph: nakshi.RemoteGraph) -> None:
-        self.graph = graph
-        graph.update_node(1, {"age": 0})
-        self._nodes = graph.count()
-        #: Rounds of each thread.
-        self.done = [0] * 4
-        #: Seconds of each change.
-        self.seconds: list[float] = []
+    def __init__(self, count: int) -> None:
         self._failed: list[BaseException] = []
         self._stop = threading.Event()
-        self._threads = [threading.Thread(target=self._write, args=(i,)) for i in range(4)]
+        self._threads = [threading.Thread(target=self._run, args=(i,)) for i in range(count)]
 
-    @staticmethod
-    def _add(t: nakshi.property.Transaction) -> None:
-        t.update_node(1, {"age": t.get_node_property(1, "age") + 1})
+    def _work(self, number: int) -> None:
+        """The work of one thread, which ends soon after `_stop` is set."""
+        raise NotImplementedError
 
-    def _write(self, number: int) -> None:
+    def _run(self, number: int) -> None:
         try:
-            while not self._stop.is_set():
-                id = 1_000_000 * (number + 1) + self.done[number]
-                began = time.monotonic()
-                # Made twice, it would raise: there is such a node.
-                self.graph.append_node(id)
-                self.seconds.append(time.monotonic() - began)
-                with self.graph.batch() as batch:
-                    batch.append_edge(id, "knows", 1)
-                    batch.update_node(id, {"age": number})
-                assert self.graph.delete_edge(id, "knows", 1)
-                self.graph.transact(self._add)
-                self.done[number] += 1
+            self._work(number)
         except BaseException as error:
             self._failed.append(error)
 
-    def wait_for(self, rounds: int) -> None:
-        """Return when they have done some more rounds together, or one has failed."""
-        before = sum(self.done)
-        while sum(self.done) < before + rounds and not self._failed:
-            time.sleep(0.001)
-
-    def __enter__(self) -> Writers:
+    def __enter__(self) -> Self:
         for thread in self._threads:
             thread.start()
         return self
@@ -125,6 +112,44 @@ class Writers:
         self._stop.set()
         for thread in self._threads:
             thread.join()
+
+
+class Writers(Threads):
+    """Threads that change a graph with a node 1 in all ways, and count what they have done."""
+
+    def __init__(self, graph: nakshi.RemoteGraph) -> None:
+        super().__init__(4)
+        self.graph = graph
+        graph.update_node(1, {"age": 0})
+        self._nodes = graph.count()
+        #: Rounds of each thread.
+        self.done = [0] * 4
+        #: Seconds of each change.
+        self.seconds: list[float] = []
+
+    @staticmethod
+    def _add(t: nakshi.property.Transaction) -> None:
+        t.update_node(1, {"age": t.get_node_property(1, "age") + 1})
+
+    def _work(self, number: int) -> None:
+        while not self._stop.is_set():
+            id = 1_000_000 * (number + 1) + self.done[number]
+            began = time.monotonic()
+            # Made twice, it would raise: there is such a node.
+            self.graph.append_node(id)
+            self.seconds.append(time.monotonic() - began)
+            with self.graph.batch() as batch:
+                batch.append_edge(id, "knows", 1)
+                batch.update_node(id, {"age": number})
+            assert self.graph.delete_edge(id, "knows", 1)
+            self.graph.transact(self._add)
+            self.done[number] += 1
+
+    def wait_for(self, rounds: int) -> None:
+        """Return when they have done some more rounds together, or one has failed."""
+        before = sum(self.done)
+        while sum(self.done) < before + rounds and not self._failed:
+            time.sleep(0.001)
 
     def check(self) -> None:
         """Compare the graph with what they have done."""

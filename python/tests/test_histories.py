@@ -53,7 +53,7 @@ def test_lists() -> None:
     assert not strictly_serializable([one, two, three], {x: [1]})
     assert not strictly_serializable([one, two], {x: [1, 2, 1]})
     assert not strictly_serializable([one, two, Appends({x: [2]}, {}, 4, 5)], {x: [1, 2]})
-    # Of unknown outcome: it may be there or not.
+    # An append whose outcome is unknown may be there or not.
     perhaps = Appends({x: [1]}, {x: 3}, 2)
     assert strictly_serializable([one, perhaps], {x: [1]})
     assert strictly_serializable([one, perhaps], {x: [1, 3]})

@@ -105,7 +105,7 @@ def hosts(folder: Path) -> Iterator[Hosts]:
 
 
 def cut_off(network: Network, host: int, *, clients: bool) -> None:
-    """A host reaches no server any more, nor any client."""
+    """A host reaches no other server any more, and with `clients` no client."""
     network.cut |= {frozenset((host, other)) for other in HOSTS if other != host}
     if clients:
         network.cut.add(frozenset((host, FRONT)))

@@ -131,9 +131,8 @@ class Network:
                     # The host's link was set down.
                     continue
                 to = numbers.get(packet[16:20])
-                if to is None or frozenset((key.data, to)) in self.cut:
-                    continue
-                if (key.data, to) in self.unheard:
+                way = (key.data, to)
+                if to is None or frozenset(way) in self.cut or way in self.unheard:
                     continue
                 if self._random.random() < self.loss:
                     self.lost += 1

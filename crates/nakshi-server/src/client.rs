@@ -416,13 +416,10 @@ impl Client {
         Ok(status)
     }
 
-    /// How new the state of a query must be.
-    fn fresh(&self) -> QueryRequest {
-        QueryRequest {
-            at_least: self.seen.load(Relaxed),
-            latest: self.options.linearizable,
-            ..QueryRequest::default()
-        }
+    /// A query whose state must be as new as this client wants.
+    fn fresh(&self, request: QueryRequest) -> QueryRequest {
+        let (at_least, latest) = (self.seen.load(Relaxed), self.options.linearizable);
+        QueryRequest { at_least, latest, ..request }
     }
 
     /// Asks many queries without waiting for the answers in between, and returns these in order. Each query
@@ -433,7 +430,7 @@ impl Client {
     pub fn ask_each(&self, queries: Vec<Query>) -> Result<Vec<Result<Answer>>> {
         self.repeated(|connection| {
             let (mut stub, wanted) = (connection.stub.clone(), queries.len());
-            let fresh = self.fresh();
+            let fresh = self.fresh(QueryRequest::default());
             let one = move |query| QueryRequest { query: Some(query), ..fresh.clone() };
             let request = self.request(tokio_stream::iter(queries.clone().into_iter().map(one)));
             self.wait(connection, async move {
@@ -552,8 +549,7 @@ impl Queries for Client {
     fn ask(&self, request: QueryRequest) -> Result<Answer> {
         let answer = self.repeated(|connection| {
             let mut stub = connection.stub.clone();
-            let QueryRequest { at_least, latest, .. } = self.fresh();
-            let request = self.request(QueryRequest { at_least, latest, ..request.clone() });
+            let request = self.request(self.fresh(request.clone()));
             self.wait(connection, async move {
                 let mut parts = stub.query(request).await?.into_inner();
                 let first = parts.message().await?;

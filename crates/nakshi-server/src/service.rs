@@ -193,10 +193,7 @@ impl Served {
     fn end_transaction(&self, session: Box<Session>, id: &[u8]) -> Result<StepReply> {
         let (leading, begun) = session.beginning();
         let id = id_of(id)?;
-        let attempt = match id {
-            Some(id) => Some(self.outcomes.begin(id).map_err(|_| refused())?),
-            None => None,
-        };
+        let attempt = id.map(|id| self.outcomes.begin(id)).transpose().map_err(|_| refused())?;
         let (reply, commit) = session.commit(id)?;
         // One that has changed nothing has not asked the other servers yet whether it read the newest state.
         if commit == begun && self.group.as_ref().is_some_and(|group| !group.still_leads(leading)) {

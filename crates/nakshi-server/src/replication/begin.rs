@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 /// first leader.
 const EMPTY: u64 = 1;
 
-/// What the other servers have said, by their numbers.
+/// Answers of the other servers, by their numbers.
 type Hellos = BTreeMap<u64, Hello>;
 
 /// The server that leads, with the vote of a majority for it, if all servers know it.

@@ -38,6 +38,7 @@ const MESSAGE: usize = 32 << 20;
 pub(super) const LOOK: Duration = Duration::from_millis(200);
 /// Time for a word from another server.
 pub(super) const WORD: Duration = Duration::from_secs(1);
+
 /// The servers of a graph, and which of them this one is.
 #[derive(Clone, Debug)]
 pub struct GroupOptions {
