@@ -86,6 +86,7 @@ class _Asks(_Twin[Blocking]):
     get_node_ids = _twin(Queries.get_node_ids)
     count = _twin(Queries.count)
     get_neighbor_ids = _twin(Queries.get_neighbor_ids)
+    expand = _twin(Queries.expand)
     get_edge_record = _twin(Queries.get_edge_record)
     get_incoming_edges = _twin(Queries.get_incoming_edges)
     get_edge_range = _twin(Queries.get_edge_range)

@@ -93,7 +93,7 @@ class Graph(Algorithms, Conversions, Lookups):
     - look-ups: ``neighbors``, ``sample_neighbors``, ``degree``, ``has_edge``, ``edges``,
       ``shortest_path``; ``subgraph`` and ``ego`` cut a graph out
     - queries of properties: ``count``, ``get_node_property``, ``get_node_properties``, ``read_node_property``,
-      ``get_node_ids``, ``get_neighbor_ids``, ``get_edge_record``, ``get_edge_range``,
+      ``get_node_ids``, ``get_neighbor_ids``, ``expand``, ``get_edge_record``, ``get_edge_range``,
       ``get_edge_data``, ``get_edge``, ``get_incoming_edges``, ``find_edges``, ``count_edges``;
       ``tao``, ``search``
     - changes: ``append_node``, ``update_node``, ``delete_node``, ``add_labels``,

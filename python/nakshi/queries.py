@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from ._core import EdgeRecord, Properties
@@ -180,6 +180,33 @@ class Queries:
             descending=descending,
             limit=_limit(limit),
         )
+
+    def expand(
+        self,
+        ids: Id | Iterable[Id],
+        edge_type: str | int | None = None,
+        properties: Mapping[str, Condition] | None = None,
+        *,
+        hops: int = 2,
+        limit: int | None = None,
+    ) -> dict[Id, int]:
+        """Nodes that some edges lead to from some nodes, and that meet all conditions.
+
+        Args:
+            ids: where to begin; one id, or several.
+            edge_type: type of the edges; ``None`` for all.
+            properties: conditions on the nodes, as for :meth:`get_node_ids`. The way to a node may lead
+                over others that do not meet them.
+            hops: most edges on the way to a node.
+            limit: most nodes to return.
+
+        Returns:
+            The number of edges of the shortest way to each node, the nearest first. The nodes of `ids` are
+            not among them.
+        """
+        begin = [ids] if isinstance(ids, (str, bytes, int)) else list(ids)
+        wanted = asked(properties)
+        return self._queries.expand(begin, _type(edge_type), wanted, hops=hops, limit=_limit(limit))
 
     @overload
     def get_edge_record(self, id: Id, edge_type: str | int) -> EdgeRecord: ...

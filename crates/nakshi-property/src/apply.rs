@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::bucket_set::BucketSet;
 use super::conflict::{Subject, WrittenRow};
 use super::layers::{FILES, Layer, LayerChanges};
 use super::log::{Change, Changes, EdgeId};
@@ -64,6 +65,9 @@ impl GraphState {
     /// [`Error::Cancelled`].
     pub(super) fn apply(&mut self, change: &Change, lookups: &mut Lookups) -> Result<bool> {
         lookups.cancel.check()?;
+        if !self.concerns(change, lookups)? {
+            return Ok(false);
+        }
         match change {
             Change::AppendNode { id, properties } => self.append_node(id, properties, lookups),
             Change::UpdateNode { id, properties, merge } => {
@@ -111,6 +115,78 @@ impl GraphState {
             }
             Change::SetInverse { edge_type, inverse } => self.set_inverse(edge_type, inverse),
         }
+    }
+
+    /// Prepares the state for a change, and returns true if the change concerns it: in a whole graph all do.
+    /// Of one that does not, the state takes the names, so that all servers know them.
+    fn concerns(&mut self, change: &Change, lookups: &mut Lookups) -> Result<bool> {
+        let base = Arc::clone(&self.base);
+        let Some(buckets) = &base.entry().buckets else { return Ok(true) };
+        match change {
+            Change::AppendNode { id, properties } | Change::UpdateNode { id, properties, .. } => {
+                self.name(RowKind::Nodes, properties)?;
+                Ok(buckets.has(id))
+            }
+            Change::ChangeLabels { id, add, .. } => {
+                if !add.is_empty() {
+                    let labels = add.iter().cloned().map(Value::String).collect();
+                    self.name(RowKind::Nodes, &[(LABELS.to_owned(), Value::List(labels))])?;
+                }
+                Ok(buckets.has(id))
+            }
+            Change::AppendEdge { source, edge_type, destination, properties, .. } => {
+                self.name_edge(edge_type, properties)?;
+                self.ends(buckets, [source, destination], lookups)
+            }
+            Change::CreateEdge { edge, properties, .. } => {
+                let EdgeId { source, edge_type, destination, number } = edge;
+                self.name_edge(edge_type, properties)?;
+                schema::number_edges(&mut self.schema);
+                self.log.next_edge = self.log.next_edge.max(number + 1);
+                self.ends(buckets, [source, destination], lookups)
+            }
+            Change::UpdateEdge { edge, properties, .. } => {
+                self.name(RowKind::Edges, properties)?;
+                Ok(buckets.has(&edge.source) || buckets.has(&edge.destination))
+            }
+            Change::ChangeType { source, destination, new_type, .. } => {
+                self.name_edge(new_type, &[])?;
+                Ok(buckets.has(source) || buckets.has(destination))
+            }
+            // Of other buckets, they find nothing to delete.
+            Change::DeleteNode { .. } | Change::DeleteEdge { .. } | Change::RemoveEdge { .. } => {
+                Ok(true)
+            }
+            Change::SetInverse { .. } => Ok(true),
+        }
+    }
+
+    fn name(&mut self, kind: RowKind, properties: &[(String, Value)]) -> Result<()> {
+        schema::encode(&mut self.schema, kind, properties).map(|_| ())
+    }
+
+    fn name_edge(&mut self, edge_type: &str, properties: &[(String, Value)]) -> Result<()> {
+        schema::edge_type(&mut self.schema, edge_type)?;
+        self.name(RowKind::Edges, properties)
+    }
+
+    /// Returns true if an end of an edge is in the buckets. The other end is then there, too.
+    fn ends(
+        &mut self,
+        buckets: &BucketSet,
+        ends: [&ExternalId; 2],
+        lookups: &mut Lookups,
+    ) -> Result<bool> {
+        let own = ends.map(|end| buckets.has(end));
+        if own == [false, false] {
+            return Ok(false);
+        }
+        for end in ends.into_iter().zip(own).filter_map(|(end, own)| (!own).then_some(end)) {
+            if self.find(end)?.is_none() {
+                self.append_node(end, &[], lookups)?;
+            }
+        }
+        Ok(true)
     }
 
     fn set_inverse(&mut self, edge_type: &str, inverse: &str) -> Result<bool> {

@@ -12,6 +12,7 @@ use nakshi_io::write::replace_file;
 use super::PropertyEntry;
 use super::aside::free;
 use super::base::Base;
+use super::bucket_set::BucketSet;
 use super::import::{LoadOptions, compacted};
 use super::log::{CommitGroup, LogReader, LogWriter};
 use super::lookups::Lookups;
@@ -90,9 +91,43 @@ impl PropertyStore {
     /// and the changes made meanwhile take a quarter of it; errors of an import. The store is unchanged
     /// then.
     pub fn compact(&self, options: &LoadOptions, hooks: &Hooks) -> Result<CompactReport> {
+        self.compact_to(self.buckets().as_ref(), options, hooks)
+    }
+
+    /// The buckets of a store that has a server's share of a graph; `None` for a whole graph.
+    pub fn buckets(&self) -> Option<BucketSet> {
+        self.snapshot().entry().buckets.clone()
+    }
+
+    /// Leaves out what is not of some buckets, for good.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a store that has a share already; as [`PropertyStore::compact`].
+    pub fn take_share(
+        &self,
+        buckets: &BucketSet,
+        options: &LoadOptions,
+        hooks: &Hooks,
+    ) -> Result<()> {
+        if self.buckets().is_some() {
+            let store = self.path.display();
+            return Err(Error::Invalid(format!(
+                "{store} has a share of a graph already; put a copy of a whole store in its place"
+            )));
+        }
+        self.compact_to(Some(buckets), options, hooks).map(|_| ())
+    }
+
+    /// As [`PropertyStore::compact`], with the nodes of some buckets only if there are any.
+    fn compact_to(
+        &self,
+        buckets: Option<&BucketSet>,
+        options: &LoadOptions,
+        hooks: &Hooks,
+    ) -> Result<CompactReport> {
         let token = hooks.cancel.child();
         let own = Hooks { cancel: token.clone(), progress: hooks.progress.clone() };
-        match self.compact_until(options, &own) {
+        match self.compact_until(buckets, options, &own) {
             Err(Error::Cancelled) if token.is_cancelled() && !hooks.cancel.is_cancelled() => Err(Error::Invalid(
                 "the compaction was given up, because the changes made meanwhile filled the memory of \
                  this handle; compact when fewer changes are made, or give the properties more memory"
@@ -103,7 +138,12 @@ impl PropertyStore {
     }
 
     /// Compacts until the token of `hooks` is cancelled.
-    fn compact_until(&self, options: &LoadOptions, hooks: &Hooks) -> Result<CompactReport> {
+    fn compact_until(
+        &self,
+        buckets: Option<&BucketSet>,
+        options: &LoadOptions,
+        hooks: &Hooks,
+    ) -> Result<CompactReport> {
         let began = std::time::Instant::now();
         let _alone = self.alone(&hooks.cancel)?;
         self.start_writing(&hooks.cancel)?;
@@ -111,7 +151,7 @@ impl PropertyStore {
         self.flush()?;
         let (snapshot, log_bytes) = (self.snapshot(), self.log_bytes());
         let old = Store::open(&self.path, &self.options)?;
-        let manifest = compacted(&self.fs, &old, &snapshot, options, hooks)?;
+        let manifest = compacted(&self.fs, &old, (&snapshot, buckets), options, hooks)?;
         let switched = self.switch(&old, &manifest, hooks);
         if switched.is_err() {
             // No manifest names the new files.

@@ -76,7 +76,7 @@ impl PropertyGraph {
         edge_type: Option<&str>,
         properties: &[(&str, Condition)],
     ) -> Result<u64> {
-        if edge_type.is_none() && properties.is_empty() {
+        if edge_type.is_none() && properties.is_empty() && self.state().within.is_none() {
             return Ok(self.num_edges());
         }
         Ok(self.matching_edges(edge_type, properties)?.len() as u64)
@@ -133,6 +133,7 @@ impl PropertyGraph {
             }
         }
         self.add_new_edges(&state.log, None, ty, &wanted, &mut found)?;
+        state.confine(&mut found, |edge| edge.source.into())?;
         Ok(found)
     }
 

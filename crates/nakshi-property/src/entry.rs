@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::bucket_set::BucketSet;
 use super::segment::{EdgeDirectory, GroupDirectory, NodeDirectory};
 use super::spec::PropertySpec;
 use nakshi_store::{FileEntry, Manifest, Result};
@@ -62,7 +63,8 @@ impl Dealt {
 /// The property section of the manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PropertyEntry {
-    /// The format of stores that the files need: 4 where there are fragments, else 3 where nodes are dealt to shards by a hash or edges
+    /// The format of stores that the files need: 5 where there are the nodes of some buckets only, else 4 where
+    /// there are fragments, else 3 where nodes are dealt to shards by a hash or edges
     /// have numbers, else 2 where a property is a [`Temporal`](crate::Temporal), which older versions do
     /// not know; absent otherwise.
     #[serde(default, skip_serializing_if = "is_old")]
@@ -88,6 +90,9 @@ pub struct PropertyEntry {
     /// For each type of edges that has an inverse, the type of the edges that lead back; both ways.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inverses: BTreeMap<String, String>,
+    /// The buckets of which it has the nodes; absent for a whole graph.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buckets: Option<BucketSet>,
     /// Larger than the number of every edge; absent if no edge has one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub next_edge: u64,

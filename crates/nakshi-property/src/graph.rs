@@ -7,6 +7,7 @@ use std::sync::Arc;
 use nakshi_io::{CancelToken, IoSnapshot, IoStats};
 
 use super::base::{Base, entry_of};
+use super::bucket_set::BucketSet;
 use super::condition::{Condition, Predicate};
 use super::conflict::Subject;
 use super::layers::LayerChanges;
@@ -113,6 +114,13 @@ impl PropertyGraph {
 
     pub(super) fn state(&self) -> &GraphState {
         &self.0
+    }
+
+    /// The same state, in which searches find only nodes of some buckets, and edges from them.
+    #[must_use]
+    pub fn within(&self, buckets: BucketSet) -> Self {
+        let within = Some(Arc::new(buckets));
+        PropertyGraph::of(GraphState { within, ..self.state().clone() })
     }
 
     /// The property section of the manifest at the last compaction.
@@ -422,6 +430,7 @@ impl PropertyGraph {
         if found.is_empty() {
             self.refuse_unknown_labels(properties)?;
         }
+        state.confine(&mut found, |v| *v)?;
         // Stable, which merges the ascending nodes of shards.
         found.sort();
         Ok(found)
@@ -478,7 +487,9 @@ impl PropertyGraph {
     /// # Errors
     /// [`Error::Invalid`], which suggests the nearest label; damage.
     pub(super) fn refuse_unknown_labels(&self, properties: &[(&str, Condition)]) -> Result<()> {
-        for one in properties.iter().filter(|(name, _)| *name == LABELS) {
+        // Other servers may have nodes with the label.
+        let whole = self.entry().buckets.is_none();
+        for one in properties.iter().filter(|(name, _)| whole && *name == LABELS) {
             let Condition::Is(Value::String(label)) = &one.1 else { continue };
             let wanted = self.0.schema.nodes.wanted(std::slice::from_ref(one))?;
             if !self.knows(&wanted)? {

@@ -37,6 +37,7 @@
 //!   `record` reads the edges of both as one list, `edge_search` finds edges by their properties,
 //!   and `query_order` sorts and counts what a query has found
 //! - `conflict` says whether a transaction has read what later commits have written
+//! - `bucket_set` says what a server has that shares a graph with others
 //! - `apply` makes a change with `lookups`, `log` reads and writes the log files, `property_store` is
 //!   the writer, and `compact` turns the log into files
 
@@ -49,6 +50,7 @@ mod backup;
 mod base;
 mod blob;
 mod blocks;
+mod bucket_set;
 mod catalog;
 mod check;
 mod column;
@@ -60,6 +62,7 @@ mod conflict;
 mod edge_search;
 mod elias_fano;
 mod entry;
+mod expand;
 pub mod export;
 mod flat;
 mod flush;
@@ -118,6 +121,7 @@ pub(crate) use aside::unless_cancelled;
 pub use backup::backup;
 pub(crate) use base::Base;
 pub use base::{PropertyMemory, property_memory};
+pub use bucket_set::{BUCKETS, BucketSet, bucket_of};
 pub use catalog::{Catalog, EdgeTypeSummary, EndsSummary, LabelSummary, PropertySummary};
 pub use check::{PropertyCheck, check};
 pub use commit_log::CommitLog;
@@ -128,6 +132,7 @@ pub use entry::{
     files_generation,
 };
 pub(crate) use entry::{SegmentDirectory, ShardDirectory};
+pub use expand::Frontier;
 pub use graph::{EdgeData, PropertyGraph};
 pub(crate) use import::TIME;
 pub use import::{

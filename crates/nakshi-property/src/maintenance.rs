@@ -393,7 +393,7 @@ impl PropertyStore {
         mut section: PropertyEntry,
         fragments: FragmentsEntry,
     ) -> Result<Manifest> {
-        section.format = FRAGMENTS_FORMAT;
+        section.format = section.format.max(FRAGMENTS_FORMAT);
         section.fragments = Some(fragments);
         let broken = |_| Error::Internal("a section of the manifest is no JSON");
         let mut manifest = plan.manifest.clone();

@@ -683,7 +683,8 @@ impl Writing {
             Ok(changed + u64::from(next.apply_new(change, &mut self.lookups)?))
         });
         let (mut next, changed) = unless_cancelled(next, done)?;
-        if changed > 0 {
+        // The commits of a share have the numbers of the whole graph's.
+        if changed > 0 || next.base.entry().buckets.is_some() {
             next.commit += 1;
             self.waiting.push(next.commit, changes, mark)?;
             self.advance(next);

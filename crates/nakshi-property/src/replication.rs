@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use nakshi_io::CancelToken;
 
 use super::commit_log::CommitLog;
+use super::graph::PropertyGraph;
 use super::log::decode_commit;
 use super::property_store::{Core, PropertyStore, Writing};
 use nakshi_store::{Error, Result};
@@ -21,12 +22,25 @@ impl PropertyStore {
         self.replicated.store(true, Release);
     }
 
+    /// Refuses a change by a user of a store that lacks what it does not concern.
+    fn refuse_if_share(&self) -> Result<()> {
+        if self.snapshot().entry().buckets.is_none() {
+            return Ok(());
+        }
+        Err(Error::Invalid(format!(
+            "{} has a server's share of a graph, which changes only as the whole does; make the change \
+             through the servers",
+            self.path.display()
+        )))
+    }
+
     /// The state of writing, for a commit of this handle's own.
     pub(super) fn begin_own<'c>(
         &self,
         core: &'c mut Core,
         cancel: &CancelToken,
     ) -> Result<&'c mut Writing> {
+        self.refuse_if_share()?;
         let writing = self.begin(core, cancel)?;
         if self.replicated.load(Acquire) && writing.agreed.is_none() {
             return Err(Error::Deposed(self.path.clone()));
@@ -38,8 +52,9 @@ impl PropertyStore {
     /// commits in that log must be in the store.
     ///
     /// # Errors
-    /// As [`PropertyStore::start_writing`].
+    /// [`Error::Invalid`] for a share of a graph; as [`PropertyStore::start_writing`].
     pub fn lead(&self, log: Arc<dyn CommitLog>, cancel: &CancelToken) -> Result<()> {
+        self.refuse_if_share()?;
         self.replicate();
         let mut core = self.enter()?;
         self.begin(&mut core, cancel)?.agreed = Some(log);
@@ -82,12 +97,18 @@ impl PropertyStore {
     }
 
     /// Makes a commit that another store has made, with the number and the encoded changes that a
-    /// [`CommitLog`] got. Several may be made before [`PropertyStore::flush`] makes them durable.
+    /// [`CommitLog`] got. Several may be made before [`PropertyStore::flush`] makes them durable. Returns the
+    /// graph after the commit.
     ///
     /// # Errors
     /// [`Error::Invalid`] if it does not follow on the last commit, or does not change what it has changed
     /// in the other store: the two differ then. As [`PropertyStore::submit`].
-    pub fn follow(&self, commit: u64, encoded: &[u8], cancel: &CancelToken) -> Result<()> {
+    pub fn follow(
+        &self,
+        commit: u64,
+        encoded: &[u8],
+        cancel: &CancelToken,
+    ) -> Result<PropertyGraph> {
         let (mark, changes) = decode_commit(encoded)?;
         let mut core = self.writer(None, cancel)?;
         let writing = self.begin(&mut core, cancel)?;
@@ -100,11 +121,13 @@ impl PropertyStore {
         if commit != writing.tip.commit + 1 {
             return Err(differs(&format!("does not follow on commit {}", writing.tip.commit)));
         }
+        let whole = writing.tip.base.entry().buckets.is_none();
         let made = writing.make(&changes, mark.as_ref(), &self.hasher);
+        let after = PropertyGraph::of(writing.tip.clone());
         self.leave(core);
         match made? {
-            0 => Err(differs("changes nothing")),
-            _ => Ok(()),
+            0 if whole => Err(differs("changes nothing")),
+            _ => Ok(after),
         }
     }
 }

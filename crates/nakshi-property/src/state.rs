@@ -7,6 +7,7 @@ use std::sync::Arc;
 use nakshi_io::CancelToken;
 
 use super::base::{Base, Shard};
+use super::bucket_set::BucketSet;
 use super::condition::Predicate;
 use super::conflict::{ReadSet, Subject};
 use super::entry::{FragmentEntry, PropertyEntry};
@@ -34,6 +35,8 @@ pub(super) struct GraphState {
     pub(super) commit: u64,
     /// Notes what is read, for a transaction.
     pub(super) reads: Option<Arc<ReadSet>>,
+    /// The buckets to whose nodes, and edges from them, searches are confined.
+    pub(super) within: Option<Arc<BucketSet>>,
 }
 
 impl GraphState {
@@ -44,7 +47,7 @@ impl GraphState {
         let log = LogStore::behind(0, base.entry().next_edge, (0, 0));
         let none = base.shards().iter().map(|_| Arc::default()).collect();
         let (deleted, layers) = (Arc::new(none), Arc::default());
-        GraphState { base, schema, deleted, layers, log, commit, reads: None }
+        GraphState { base, schema, deleted, layers, log, commit, reads: None, within: None }
     }
 
     /// The state of the files and fragments of a manifest's section. Fragments that `known` has are not
@@ -125,6 +128,19 @@ impl GraphState {
         if let Some(reads) = &self.reads {
             reads.note_search(wanted);
         }
+    }
+
+    /// Leaves those that a search is confined to, given the node of each.
+    pub(super) fn confine<T>(&self, found: &mut Vec<T>, node: impl Fn(&T) -> u64) -> Result<()> {
+        let Some(buckets) = &self.within else { return Ok(()) };
+        let mut own = Vec::with_capacity(found.len());
+        for one in found.drain(..) {
+            if buckets.has(&self.external(node(&one))?) {
+                own.push(one);
+            }
+        }
+        *found = own;
+        Ok(())
     }
 
     /// Number of nodes in files, including deleted ones.

@@ -21,7 +21,8 @@ use crate::edge_record::Record;
 use crate::errors::Failure;
 use crate::outcome::Outcome;
 use crate::values::{
-    Edge, Incoming, borrowed_names, dict, edge, edges, id_of, ids, incoming, of_id, told_counts,
+    Edge, Incoming, borrowed_names, dict, distances, edge, edges, id_of, ids, incoming, of_id,
+    told_counts,
 };
 
 /// Options of a compaction.
@@ -474,6 +475,28 @@ impl PyProperties {
         let found = py
             .detach(|| graph.find_neighbors(&id, edge_type, &Condition::borrowed(&wanted), &order));
         ids(py, &found.map_err(Failure::from)?)
+    }
+
+    /// The distance of each node that 1 to `hops` edges lead to from some nodes and that meets all
+    /// conditions, the nearest first.
+    #[pyo3(signature = (ids, edge_type, properties, *, hops, limit = None))]
+    fn expand<'py>(
+        &self,
+        py: Python<'py>,
+        ids: Vec<Bound<'py, PyAny>>,
+        edge_type: Option<&str>,
+        properties: Vec<Asked<'py>>,
+        hops: u32,
+        limit: Option<usize>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let graph = &self.graph()?;
+        let ids = ids.iter().map(id_of).collect::<PyResult<Vec<_>>>()?;
+        let wanted = wanted(graph, properties, false)?;
+        let wanted = Condition::borrowed(&wanted);
+        let found = long(py, None, |call| {
+            Ok(graph.expand(&ids, edge_type, hops, &wanted, limit, &call.cancel)?)
+        })?;
+        distances(py, &found)
     }
 
     /// The edge record of a node and a type.

@@ -17,7 +17,7 @@ use crate::errors::{Failure, UnsupportedError};
 use crate::on_server::{RecordOnServer, Source, asked, edge, edges, interrupted, no_edge};
 use crate::property::{PyTicket, ended};
 use crate::values::{
-    Edge, Incoming, borrowed_names, dict, id_of, ids, incoming, of_id, told_counts,
+    Edge, Incoming, borrowed_names, dict, distances, id_of, ids, incoming, of_id, told_counts,
 };
 
 /// A graph with properties on a server, or a transaction on it. It has the methods of `Properties`.
@@ -264,6 +264,26 @@ impl Remote {
             source.find_neighbors(&id, edge_type, &Condition::borrowed(&wanted), &order)
         };
         ids(py, &self.ask(py, ask)?)
+    }
+
+    /// The distance of each node that 1 to `hops` edges lead to from some nodes and that meets all
+    /// conditions, the nearest first.
+    #[pyo3(signature = (ids, edge_type, properties, *, hops, limit = None))]
+    fn expand<'py>(
+        &self,
+        py: Python<'py>,
+        ids: Vec<Bound<'py, PyAny>>,
+        edge_type: Option<&str>,
+        properties: Vec<Asked<'py>>,
+        hops: u32,
+        limit: Option<usize>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let ids = ids.iter().map(id_of).collect::<PyResult<Vec<_>>>()?;
+        let wanted = conditions(properties)?;
+        let ask = |source: &Source| {
+            source.expand(&ids, edge_type, hops, &Condition::borrowed(&wanted), limit)
+        };
+        distances(py, &self.ask(py, ask)?)
     }
 
     /// The edge record of a node and a type.

@@ -16,11 +16,11 @@ use crate::errors::{Failure, ParameterError};
 /// Serves a store at `listen` (host and port) until Ctrl-C. `certificate` has the files of a certificate and
 /// its key, `tokens` is the file of the clients' tokens, and `http` is where metrics are read. `hosts` has the
 /// addresses of all servers of the graph, `listen` among them, and `ca` is the file with the certificates of
-/// the authority by which they trust each other; `keep_log` bytes of their log are kept. `ready` is
+/// the authority by which they trust each other; `replicas` servers have each share of the graph; `keep_log` bytes of their log are kept. `ready` is
 /// called with the addresses, whose ports the system chooses if they are 0, when the server answers.
 #[pyfunction]
 #[pyo3(signature = (path, listen, ready, *, http = None, json_logs = false, read_only = false, certificate = None, tokens = None,
-    hosts = None, ca = None, keep_log = None, memory = None, calls = None, rows = None, request_bytes = None, time = None))]
+    hosts = None, ca = None, replicas = None, keep_log = None, memory = None, calls = None, rows = None, request_bytes = None, time = None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub fn serve_graph(
     py: Python<'_>,
@@ -34,6 +34,7 @@ pub fn serve_graph(
     tokens: Option<PathBuf>,
     hosts: Option<Vec<String>>,
     ca: Option<PathBuf>,
+    replicas: Option<usize>,
     keep_log: Option<u64>,
     memory: Option<u64>,
     calls: Option<usize>,
@@ -57,7 +58,7 @@ pub fn serve_graph(
         certificate: certificate.transpose().map_err(Failure::from)?,
         tokens: tokens.as_deref().map(Tokens::read).transpose().map_err(Failure::from)?,
         limits,
-        group: hosts.map(|hosts| group(hosts, listen, ca, keep_log)).transpose()?,
+        group: hosts.map(|hosts| group(hosts, listen, ca, replicas, keep_log)).transpose()?,
     };
     long(py, None, |call| {
         let store = PropertyStore::open(&path, &call.opening(memory))?.shared();
@@ -77,6 +78,7 @@ fn group(
     servers: Vec<String>,
     listen: &str,
     ca: Option<PathBuf>,
+    replicas: Option<usize>,
     keep_log: Option<u64>,
 ) -> PyResult<GroupOptions> {
     let own = servers.iter().position(|server| server == listen).ok_or_else(|| {
@@ -86,7 +88,7 @@ fn group(
         ))
     })?;
     let usual = GroupOptions::default().kept_bytes;
-    Ok(GroupOptions { servers, own, kept_bytes: keep_log.unwrap_or(usual), ca })
+    Ok(GroupOptions { servers, own, replicas, kept_bytes: keep_log.unwrap_or(usual), ca })
 }
 
 /// The address of a host and a port.

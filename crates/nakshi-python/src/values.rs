@@ -55,6 +55,16 @@ pub(crate) fn ids<'py>(py: Python<'py>, ids: &[ExternalId]) -> PyResult<Bound<'p
     Ok(list)
 }
 
+/// Ids and their distances, in a dictionary that keeps their order.
+pub(crate) fn distances<'py>(
+    py: Python<'py>,
+    found: &[(ExternalId, u32)],
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    found.iter().try_for_each(|(id, distance)| dict.set_item(of_id(py, id)?, distance))?;
+    Ok(dict)
+}
+
 pub(crate) fn of_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         Value::Null => py.None().into_bound(py),

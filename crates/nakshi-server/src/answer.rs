@@ -46,6 +46,8 @@ pub(crate) fn name(query: &Query) -> &'static str {
         Query::AssocGet(_) => "assoc_get",
         Query::AssocTimeRange(_) => "assoc_time_range",
         Query::Schema(_) => "schema",
+        Query::Expand(_) => "expand",
+        Query::Frontier(_) => "frontier",
     }
 }
 
@@ -76,6 +78,8 @@ pub(crate) fn answer(
         Query::AssocGet(query) => on.assoc_get(query),
         Query::AssocTimeRange(query) => on.assoc_time_range(query),
         Query::Schema(query) => on.schema(query, cancel),
+        Query::Expand(query) => on.expand(query, cancel),
+        Query::Frontier(query) => on.frontier(query),
     };
     Ok(Answer { commit: graph.commit(), ..answer? })
 }
@@ -226,6 +230,27 @@ impl On<'_> {
         let (low, high) = (query.low, query.high);
         let found = tao::assoc_time_range(self.graph, &id, &query.edge_type, high, low, limit)?;
         self.told(&found, edge)
+    }
+
+    fn expand(&self, query: v1::Expand, cancel: &CancelToken) -> Result<Answer> {
+        let (ids, wanted) = (wire::of_ids(query.ids)?, wire::of_filters(query.r#where)?);
+        let (wanted, edge_type) = (Condition::borrowed(&wanted), query.edge_type.as_deref());
+        let limit = query.limit.unwrap_or(u64::MAX).min(self.most());
+        let limit = usize::try_from(limit).ok();
+        let found = self.graph.expand(&ids, edge_type, query.hops, &wanted, limit, cancel)?;
+        let distances = found.iter().map(|(_, distance)| *distance).collect();
+        let ids = self.ids(found.into_iter().map(|(id, _)| id).collect())?;
+        Ok(Answer { distances, ..ids })
+    }
+
+    fn frontier(&self, query: v1::Frontier) -> Result<Answer> {
+        let (ids, wanted) = (wire::of_ids(query.ids)?, wire::of_filters(query.r#where)?);
+        let (wanted, edge_type) = (Condition::borrowed(&wanted), query.edge_type.as_deref());
+        let found = self.graph.frontier(&ids, edge_type, &wanted, query.reach)?;
+        self.limits.refuse_rows(found.reached.len() as u64)?;
+        let reached = found.reached.iter().map(wire::id).collect();
+        let ids = if query.select { self.ids(found.matching)? } else { Answer::default() };
+        Ok(Answer { reached, ..ids })
     }
 
     fn schema(&self, query: v1::Schema, cancel: &CancelToken) -> Result<Answer> {

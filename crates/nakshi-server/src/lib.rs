@@ -11,7 +11,8 @@
 //! query, `parts` cuts long answers, `session` runs a transaction step by step, and `service` joins
 //! them to the interface. `outcomes` remembers what became of
 //! commits, so that a repeated one is not made twice. `metrics` counts calls, and `http` shows what it has counted; `logs`
-//! has the lines for the operator. `replication` has several servers agree on the commits of one graph.
+//! has the lines for the operator. `replication` has several servers agree on the commits of one graph;
+//! `placement` deals its nodes to them, and `gateway` sends queries to where their data are.
 
 #![deny(missing_docs)]
 
@@ -20,12 +21,14 @@ mod answer;
 mod channel;
 mod client;
 mod error;
+mod gateway;
 mod http;
 mod limits;
 mod logs;
 mod metrics;
 mod outcomes;
 mod parts;
+mod placement;
 mod queries;
 mod replication;
 pub mod requests;

@@ -1,7 +1,7 @@
 //! Limits of a server, and the states that it keeps for later reads.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use nakshi_property::PropertyGraph;
@@ -61,14 +61,51 @@ pub(crate) const KEPT: Duration = Duration::from_secs(10);
 /// Most states that are kept; one more replaces the one that was not read for longest.
 const MOST_KEPT: usize = 1024;
 
+/// States after the last commits that are kept for other servers, whose answers have parts of the same state.
+const RECENT: usize = 4096;
+
+/// A state, and when it was last read or made.
+type Kept = (PropertyGraph, Instant);
+
 /// States after earlier commits, which clients read piece by piece.
 #[derive(Debug, Default)]
-pub(crate) struct KeptStates(Mutex<HashMap<u64, (PropertyGraph, Instant)>>);
+pub(crate) struct KeptStates {
+    asked: Mutex<HashMap<u64, Kept>>,
+    /// Those after the last commits, which follow on each other.
+    recent: Mutex<VecDeque<Kept>>,
+}
 
 impl KeptStates {
+    fn asked(&self) -> MutexGuard<'_, HashMap<u64, Kept>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn recent(&self) -> MutexGuard<'_, VecDeque<Kept>> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the state after the next commit for a while.
+    pub(crate) fn remember(&self, graph: PropertyGraph) {
+        let mut recent = self.recent();
+        if recent.back().is_some_and(|(last, _)| last.commit() + 1 != graph.commit()) {
+            recent.clear();
+        }
+        if recent.len() >= RECENT {
+            recent.pop_front();
+        }
+        recent.push_back((graph, Instant::now()));
+    }
+
+    /// The state after a commit among the last ones.
+    fn find_recent(&self, number: u64) -> Option<PropertyGraph> {
+        let recent = self.recent();
+        let place = number.checked_sub(recent.front()?.0.commit())?;
+        recent.get(usize::try_from(place).ok()?).map(|(graph, _)| graph.clone())
+    }
+
     /// Keeps a state by a number.
     pub(crate) fn keep(&self, number: u64, graph: &PropertyGraph) {
-        let mut states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut states = self.asked();
         if states.len() >= MOST_KEPT && !states.contains_key(&number) {
             let oldest =
                 states.iter().min_by_key(|(_, (_, read))| *read).map(|(number, _)| *number);
@@ -82,8 +119,11 @@ impl KeptStates {
     /// # Errors
     /// [`ErrorKind::Gone`] if it is not kept.
     pub(crate) fn find(&self, number: u64) -> Result<PropertyGraph> {
-        let mut states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut states = self.asked();
         let Some((graph, read)) = states.get_mut(&number) else {
+            if let Some(graph) = self.find_recent(number) {
+                return Ok(graph);
+            }
             return Err(Error::new(
                 ErrorKind::Gone,
                 format!(
@@ -99,12 +139,17 @@ impl KeptStates {
 
     /// Number of states.
     pub(crate) fn len(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.asked().len() + self.recent().len()
     }
 
-    /// Forgets the states that nobody has read for [`KEPT`].
+    /// Forgets the states that nobody has read or made for [`KEPT`].
     pub(crate) fn sweep(&self, now: Instant) {
-        let mut states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        states.retain(|_, (_, read)| now.saturating_duration_since(*read) < KEPT);
+        let fresh = |(_, read): &Kept| now.saturating_duration_since(*read) < KEPT;
+        self.asked().retain(|_, kept| fresh(kept));
+        let mut recent = self.recent();
+        // The newest state costs nothing.
+        while recent.len() > 1 && recent.front().is_some_and(|kept| !fresh(kept)) {
+            recent.pop_front();
+        }
     }
 }

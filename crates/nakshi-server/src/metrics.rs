@@ -44,6 +44,29 @@ pub(crate) struct Metrics {
     seconds: Family<Asked, Histogram, fn() -> Histogram>,
     numbers: Numbers,
     shared_log: Option<SharedLog>,
+    /// Queries that this server has sent to others.
+    pub(crate) shipped: Shipped,
+}
+
+/// Parts of queries that were sent to other servers, and their answers.
+#[derive(Debug, Default)]
+pub(crate) struct Shipped {
+    requests: Counter,
+    sent: Counter,
+    received: Counter,
+}
+
+impl Shipped {
+    /// Counts a request of so many bytes.
+    pub(crate) fn sent(&self, bytes: usize) {
+        self.requests.inc();
+        self.sent.inc_by(bytes as u64);
+    }
+
+    /// Counts an answer of so many bytes.
+    pub(crate) fn received(&self, bytes: usize) {
+        self.received.inc_by(bytes as u64);
+    }
 }
 
 /// Numbers of a server of several, in the log of all of them.
@@ -122,7 +145,17 @@ impl Metrics {
             let help = "Entries that another server lacks, as the leader knows it";
             registry.register("shared_log_lag_entries", help, lag.clone());
         }
-        Metrics { registry, calls, seconds, numbers, shared_log }
+        let shipped = Shipped::default();
+        if one_of_several {
+            let mut counter = |name: &str, help: &str, counter: &Counter| {
+                registry.register(name, help, counter.clone());
+            };
+            let help = "Parts of queries that were sent to servers that have their nodes";
+            counter("shipped_requests", help, &shipped.requests);
+            counter("shipped_sent_bytes", "Bytes of these parts", &shipped.sent);
+            counter("shipped_received_bytes", "Bytes of their answers", &shipped.received);
+        }
+        Metrics { registry, calls, seconds, numbers, shared_log, shipped }
     }
 
     /// Counts a call that began at an instant.

@@ -19,6 +19,9 @@ pub(crate) fn cut(mut answer: Answer) -> Vec<Answer> {
     for row in std::mem::take(&mut answer.ids) {
         parts.of(row.encoded_len()).ids.push(row);
     }
+    for row in std::mem::take(&mut answer.reached) {
+        parts.of(row.encoded_len()).reached.push(row);
+    }
     for row in std::mem::take(&mut answer.edges) {
         parts.of(row.encoded_len()).edges.push(row);
     }
@@ -58,6 +61,8 @@ impl Parts {
 pub(crate) fn join(answer: &mut Answer, mut part: Answer) {
     answer.properties.append(&mut part.properties);
     answer.ids.append(&mut part.ids);
+    answer.distances.append(&mut part.distances);
+    answer.reached.append(&mut part.reached);
     answer.edges.append(&mut part.edges);
     answer.records.append(&mut part.records);
     answer.counts.append(&mut part.counts);
@@ -81,6 +86,7 @@ mod tests {
             Answer { commit: 7, ..Answer::default() },
             Answer { commit: 7, ids: vec![of(3)], ..Answer::default() },
             Answer { commit: 7, ids: (0..900).map(of).collect(), ..Answer::default() },
+            Answer { reached: (0..900).map(of).collect(), distances: vec![2], ..Answer::default() },
             Answer { edges: vec![edge(PART), edge(1), edge(2 * PART)], ..Answer::default() },
             Answer { commit: 1, part: Some(vec![1; 2 * PART]), ..Answer::default() },
             Answer { count: Some(3), ids: (0..900).map(of).collect(), ..Answer::default() },

@@ -153,6 +153,25 @@ pub trait Queries {
         wire::of_ids(self.newest(requests::neighbors(id, edge_type, wanted, order)?)?.ids)
     }
 
+    /// As `PropertyGraph::expand`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownNode`]; as [`Queries::find_nodes`].
+    fn expand(
+        &self,
+        ids: &[ExternalId],
+        edge_type: Option<&str>,
+        hops: u32,
+        wanted: &[(&str, Condition)],
+        limit: Option<usize>,
+    ) -> Result<Vec<(ExternalId, u32)>> {
+        let answer = self.newest(requests::expand(ids, edge_type, hops, wanted, limit)?)?;
+        if answer.distances.len() != answer.ids.len() {
+            return Err(wrong("distances"));
+        }
+        Ok(wire::of_ids(answer.ids)?.into_iter().zip(answer.distances).collect())
+    }
+
     /// The edge record of a node and a type; of all types of which it has edges without one. The server
     /// keeps the state for ten seconds after each read of its edges.
     ///

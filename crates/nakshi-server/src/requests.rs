@@ -69,6 +69,26 @@ pub fn neighbors(
     }))
 }
 
+/// Nodes at a distance of 1 to `hops` edges from some nodes that meet all conditions.
+///
+/// # Errors
+/// As [`nodes`].
+pub fn expand(
+    ids: &[ExternalId],
+    edge_type: Option<&str>,
+    hops: u32,
+    wanted: &[(&str, Condition)],
+    limit: Option<usize>,
+) -> Result<Query> {
+    Ok(Query::Expand(v1::Expand {
+        ids: ids.iter().map(wire::id).collect(),
+        edge_type: edge_type.map(str::to_owned),
+        hops,
+        r#where: wire::filters(wanted)?,
+        limit: limit.map(|limit| limit as u64),
+    }))
+}
+
 /// Edge records of a node.
 pub fn records(id: &ExternalId, edge_type: Option<&str>) -> Query {
     let (id, edge_type) = (Some(wire::id(id)), edge_type.map(str::to_owned));

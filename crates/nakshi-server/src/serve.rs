@@ -8,7 +8,8 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use nakshi_io::CancelToken;
-use nakshi_property::PropertyStore;
+use nakshi_property::{LoadOptions, PropertyStore};
+use nakshi_store::import::Hooks;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -22,7 +23,9 @@ use tonic::transport::server::{Connected, Router, TcpConnectInfo};
 use tonic::transport::{Identity, ServerTlsConfig};
 
 use crate::access::{Certificate, Role, Tokens, check_address, denied};
+use crate::channel::Peers;
 use crate::error::{Error, ErrorKind, Result};
+use crate::gateway::Gateway;
 use crate::http;
 use crate::limits::{KeptStates, Limits};
 use crate::metrics::Metrics;
@@ -89,7 +92,9 @@ pub struct Server {
     pages: Option<std::net::TcpListener>,
     store: Arc<PropertyStore>,
     options: ServeOptions,
+    kept: Arc<KeptStates>,
     group: Option<Group>,
+    gateway: Option<Arc<Gateway>>,
     transport: tonic::transport::Server,
 }
 
@@ -128,20 +133,24 @@ impl Server {
             let tls = ServerTlsConfig::new().identity(identity).timeout(HANDSHAKE);
             transport = transport.tls_config(tls).map_err(failed)?;
         }
+        let kept = Arc::<KeptStates>::default();
         let group = match &options.group {
             Some(_) if options.read_only => {
                 return Err(Error::parameter("a server of several is not read-only"));
             }
             Some(group) => {
                 let token = options.tokens.as_ref().map(Tokens::of_servers).transpose()?;
-                Some(Group::start(&store, group, token, options.limits.request_bytes, cancel)?)
+                take_share(&store, group, cancel)?;
+                let bytes = options.limits.request_bytes;
+                Some(Group::start(&store, group, token, bytes, &kept, cancel)?)
             }
             None => None,
         };
         if !options.read_only && group.is_none() {
             store.start_writing(cancel)?;
         }
-        Ok(Server { listener, address, pages, store, options, group, transport })
+        let gateway = gateway(&options)?;
+        Ok(Server { listener, address, pages, store, options, kept, group, gateway, transport })
     }
 
     /// The address at which it listens.
@@ -159,20 +168,22 @@ impl Server {
     /// # Errors
     /// [`ErrorKind::Storage`] if the system starts no threads; errors of the last commits.
     pub fn run(self, cancel: &CancelToken) -> Result<()> {
-        let Server { listener, address, pages, store, options, group, transport } = self;
+        let Server { listener, address, pages, store, options, kept, group, gateway, transport } =
+            self;
         let limits = options.limits;
         let served = Arc::new(Served {
             store: Arc::clone(&store),
             read_only: options.read_only,
             limits,
             tokens: options.tokens,
-            kept: KeptStates::default(),
+            kept,
             cancel: cancel.child(),
             calls: Arc::new(Semaphore::new(limits.calls)),
             connections: 0.into(),
             metrics: Metrics::new(group.is_some()),
             outcomes: Outcomes::default(),
             group,
+            gateway,
             began: Instant::now(),
         });
         tracing::info!(
@@ -221,11 +232,37 @@ impl Server {
             })
         });
         let ended = flush(&served).and(answered);
-        match &ended {
-            Ok(()) => tracing::info!("ended"),
-            Err(error) => tracing::error!(message = error.message.as_str(), "ended"),
-        }
         ended
+            .inspect(|()| tracing::info!("ended"))
+            .inspect_err(|error| tracing::error!(message = error.message.as_str(), "ended"))
+    }
+}
+
+/// The way of a server to those that have the nodes, if not all have the whole graph.
+fn gateway(options: &ServeOptions) -> Result<Option<Arc<Gateway>>> {
+    let Some(group) = &options.group else { return Ok(None) };
+    let token = options.tokens.as_ref().map(Tokens::of_servers).transpose()?;
+    let peers = Peers { ca: group.ca.clone(), token };
+    let time = options.limits.time;
+    Ok(Gateway::new(group.placement(), &group.servers, group.own, peers, time))
+}
+
+/// Leaves in the store of a server with a share what is of that share, at its first start.
+fn take_share(store: &PropertyStore, group: &GroupOptions, cancel: &CancelToken) -> Result<()> {
+    let placement = group.placement();
+    let wanted = placement.share_of(group.own).map(|share| placement.buckets(share));
+    match (store.buckets(), wanted) {
+        (None, Some(buckets)) => {
+            tracing::info!(store = %store.path().display(), "takes its share of the graph");
+            let hooks = Hooks { cancel: cancel.clone(), ..Hooks::default() };
+            Ok(store.take_share(&buckets, &LoadOptions::default(), &hooks)?)
+        }
+        (has, wanted) if has == wanted => Ok(()),
+        _ => Err(Error::parameter(format!(
+            "{} has another share of the graph than this server has to have; put a copy of a whole store \
+             (nakshi backup) in its place",
+            store.path().display()
+        ))),
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use nakshi_io::CancelToken;
-use nakshi_property::{PropertyGraph, PropertyStore};
+use nakshi_property::{BucketSet, PropertyGraph, PropertyStore};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
@@ -16,9 +16,10 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::access::{Role, Tokens, denied};
 use crate::answer;
 use crate::error::{Error, ErrorKind, Result};
+use crate::gateway::{Gateway, Here};
 use crate::limits::{KeptStates, Limits};
 use crate::logs;
-use crate::metrics::{Metrics, Numbers};
+use crate::metrics::{Metrics, Numbers, Shipped};
 use crate::outcomes::{Attempt, Outcome, Outcomes, id_of};
 use crate::parts;
 use crate::replication::Group;
@@ -52,7 +53,7 @@ pub(crate) struct Served {
     pub(crate) read_only: bool,
     pub(crate) limits: Limits,
     pub(crate) tokens: Option<Tokens>,
-    pub(crate) kept: KeptStates,
+    pub(crate) kept: Arc<KeptStates>,
     /// Set when the server ends.
     pub(crate) cancel: CancelToken,
     pub(crate) calls: Arc<Semaphore>,
@@ -61,6 +62,8 @@ pub(crate) struct Served {
     pub(crate) outcomes: Outcomes,
     /// The other servers of the graph, if there are any.
     pub(crate) group: Option<Group>,
+    /// The way to the servers that have the nodes, if not all have the whole graph.
+    pub(crate) gateway: Option<Arc<Gateway>>,
     pub(crate) began: Instant,
 }
 
@@ -134,15 +137,20 @@ impl Served {
         }
     }
 
-    fn answer(&self, request: QueryRequest) -> Result<Vec<Answer>> {
-        let began = Instant::now();
-        let call = request.query.as_ref().map_or("unknown", answer::name);
+    fn answer(&self, request: QueryRequest) -> Result<Answer> {
+        let (began, call) = (Instant::now(), name(&request));
         let answered = self.state(&request).and_then(|graph| {
             let query = wire::needed(request.query, "query that is known")?;
+            let graph = match &request.buckets[..] {
+                [] => graph,
+                buckets => {
+                    graph.within(wire::needed(BucketSet::from_bytes(buckets), "set of buckets")?)
+                }
+            };
             answer::answer(&graph, query, &self.limits, &self.cancel)
         });
         self.count(call, began, &answered);
-        answered.map(parts::cut)
+        answered
     }
 
     /// Makes a commit, unless it was made before.
@@ -222,28 +230,46 @@ impl Served {
         }
     }
 
-    /// Answers a short query on this thread, and any other one on a thread of its own.
-    async fn answer_where_it_fits(
+    /// Answers a query here, or by the servers that have its data.
+    async fn answer_somewhere(
         self: &Arc<Self>,
-        request: QueryRequest,
+        mut request: QueryRequest,
         place: &Arc<OwnedSemaphorePermit>,
     ) -> Result<Vec<Answer>> {
-        let served = Arc::clone(self);
-        let newest = match &served.group {
+        let newest = match &self.group {
             Some(group) if request.latest => group.newest().await?,
             _ => 0,
         };
-        served.catch_up(request.at_least.max(newest)).await?;
+        request.at_least = request.at_least.max(newest);
+        self.catch_up(request.at_least).await?;
+        let Some(gateway) = self.gateway.as_ref().filter(|_| !request.alone) else {
+            return self.answer_here(request, place, parts::cut).await;
+        };
+        let (began, call) = (Instant::now(), name(&request));
+        let here = Arc::new(Place { served: Arc::clone(self), place: Arc::clone(place) });
+        let answered = gateway.answer(here, request).await;
+        self.count(call, began, &answered);
+        answered.map(parts::cut)
+    }
+
+    /// Answers a short query on this thread, and any other one on a thread of its own; `f` gets the answer there.
+    pub(crate) async fn answer_here<T: Send + 'static>(
+        self: &Arc<Self>,
+        request: QueryRequest,
+        place: &Arc<OwnedSemaphorePermit>,
+        f: fn(Answer) -> T,
+    ) -> Result<T> {
+        let served = Arc::clone(self);
         if request.query.as_ref().is_some_and(answer::is_short) {
-            let parts = served.answer(request)?;
+            let answer = served.answer(request)?;
             stay_awake(served);
-            return Ok(parts);
+            return Ok(f(answer));
         }
         let place = Arc::clone(place);
         aside(move || {
             // A query whose client has gone still counts as a call.
             let _place = place;
-            served.answer(request)
+            served.answer(request).map(f)
         })
         .await?
     }
@@ -288,6 +314,40 @@ impl Served {
             numbers.kept_states.set(self.kept.len() as u64);
         };
         self.metrics.text(set, self.group.as_ref().map(Group::standing))
+    }
+}
+
+/// This server, with the place of a call among those that run.
+struct Place {
+    served: Arc<Served>,
+    place: Arc<OwnedSemaphorePermit>,
+}
+
+#[tonic::async_trait]
+impl Here for Place {
+    async fn answer(&self, request: QueryRequest) -> Result<Answer> {
+        self.served.answer_here(request, &self.place, std::convert::identity).await
+    }
+
+    fn last_commit(&self) -> u64 {
+        self.served.store.last_commit()
+    }
+
+    fn limits(&self) -> &Limits {
+        &self.served.limits
+    }
+
+    fn shipped(&self) -> &Shipped {
+        &self.served.metrics.shipped
+    }
+}
+
+/// Name of a query in metrics; a part of one is counted apart.
+fn name(request: &QueryRequest) -> &'static str {
+    match &request.query {
+        Some(_) if request.alone => "part",
+        Some(query) => answer::name(query),
+        None => "unknown",
     }
 }
 
@@ -352,7 +412,7 @@ impl Graph for Service {
     ) -> Result<Response<Self::QueryStream>, Status> {
         let admitted = Self::admitted(&mut request)?;
         let served = Arc::clone(&self.0);
-        let parts = served.answer_where_it_fits(request.into_inner(), &admitted.place).await?;
+        let parts = served.answer_somewhere(request.into_inner(), &admitted.place).await?;
         let parts = parts.into_iter().map(move |part| {
             let _until_sent = &admitted;
             Ok(part)
@@ -371,7 +431,7 @@ impl Graph for Service {
             let place = admitted.place;
             // The client has gone if nothing more comes, or nobody takes a reply.
             while let Ok(Some(request)) = queries.message().await {
-                let found = match served.answer_where_it_fits(request, &place).await {
+                let found = match served.answer_somewhere(request, &place).await {
                     Ok(parts) => parts.into_iter().map(OneReply::Answer).collect(),
                     Err(error) => vec![OneReply::Fault(Fault::from(&error))],
                 };
@@ -458,6 +518,9 @@ impl Graph for Service {
         let role = match group {
             None => "server",
             Some(group) if group.leads() => "leader",
+            Some(_) if served.gateway.as_ref().is_some_and(|gateway| gateway.share().is_some()) => {
+                "share"
+            }
             Some(_) => "follower",
         };
         Ok(Response::new(StatusReply {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from functools import partial
 from typing import Any
 
 import click
@@ -44,6 +45,13 @@ _WORD = 2.0
     "--ca",
     "Certificates (PEM) by which the servers of --hosts trust each other, if they have certificates.",
 )
+@click.option(
+    "--replicas",
+    type=click.IntRange(min=1),
+    metavar="R",
+    help="The first three servers have the whole graph. The others share it, so that R of them have each "
+    "share [all have the whole graph].",
+)
 @options.size("--keep-log", "Of commits for servers that lag behind, in memory [64MiB].")
 @click.option("--until-eof", is_flag=True, help="End with the standard input.")
 @click.option(
@@ -82,6 +90,7 @@ def serve(
     local: int | None,
     hosts: str | None,
     ca: str | None,
+    replicas: int | None,
     keep_log: int | None,
     until_eof: bool,
     http: str | None,
@@ -118,19 +127,14 @@ def serve(
     except ImportError:
         raise UnsupportedError("this build of nakshi has no server; run `make build`") from None
 
-    def ready(address: str, pages: str | None) -> None:
-        found = {"nakshi": address, "http": pages}
-        urls = {name: f"{name}://{where}" for name, where in found.items() if where is not None}
-        if as_json:
-            print_json({"ready": urls, "pid": os.getpid()})
-        else:
-            click.echo(f"ready {' '.join(urls.values())}")
-
+    ready = partial(_ready, as_json)
     if local is not None:
         if hosts is not None or read_only:
             raise click.UsageError("--local goes neither with --hosts nor with --read-only")
         servers = LocalServers(store, listen, local, _given(click.get_current_context()), http)
         sys.exit(servers.run(lambda: ready(servers.addresses[0], servers.pages[0])))
+    if replicas is not None and hosts is None:
+        raise click.UsageError("--replicas goes with --local or --hosts")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if until_eof:
         end_with_input()
@@ -146,6 +150,7 @@ def serve(
             tokens=tokens,
             hosts=None if hosts is None else read_hosts(hosts),
             ca=ca,
+            replicas=replicas,
             keep_log=keep_log,
             memory=memory,
             calls=max_calls,
@@ -157,12 +162,23 @@ def serve(
         pass
 
 
+def _ready(as_json: bool, address: str, pages: str | None) -> None:
+    """Print the addresses of a server that answers."""
+    found = {"nakshi": address, "http": pages}
+    urls = {name: f"{name}://{where}" for name, where in found.items() if where is not None}
+    if as_json:
+        print_json({"ready": urls, "pid": os.getpid()})
+    else:
+        click.echo(f"ready {' '.join(urls.values())}")
+
+
 #: Options of ``serve`` that each of several servers gets.
 _EACH = (
     "certificate",
     "key",
     "ca",
     "tokens",
+    "replicas",
     "keep_log",
     "memory",
     "max_calls",

@@ -45,6 +45,7 @@ pub use report::LoadReport;
 pub use rows::table_columns;
 pub use table::{ColumnHeader, Table, TableRows};
 
+use super::bucket_set::BucketSet;
 use super::row::{EncodedEdge, RowKind, RowValues};
 use super::segment::{EdgeDirectory, NodeDirectory};
 use super::shard_map::Dealing;
@@ -72,6 +73,9 @@ use reload::Kept;
 use rows::Setting;
 use shards::{FileKind, ShardFiles};
 use sort::RowSorter;
+
+/// The format of a store with the nodes of some buckets.
+const SHARE_FORMAT: u32 = 5;
 
 /// Loads tables of nodes and edges into the new store `destination`.
 ///
@@ -112,7 +116,7 @@ pub fn load_with(
     Ok(report)
 }
 
-/// Builds new files with the contents of a graph of `store`, and moves them into the store. Returns
+/// Builds new files with the contents of a graph of `store`, or of some of its buckets, and moves them into the store. Returns
 /// the manifest that would make them the store's files.
 ///
 /// # Errors
@@ -120,7 +124,7 @@ pub fn load_with(
 pub(super) fn compacted(
     fs: &Arc<dyn WriteFs>,
     store: &Store,
-    graph: &PropertyGraph,
+    (graph, buckets): (&PropertyGraph, Option<&BucketSet>),
     options: &LoadOptions,
     hooks: &Hooks,
 ) -> Result<Manifest> {
@@ -131,7 +135,7 @@ pub(super) fn compacted(
         ..reload::options(graph, options)
     };
     let shards = options.number_of_shards()?;
-    let load = Load { fs, options, hooks, kept: &Kept::of(graph), shards };
+    let load = Load { fs, options, hooks, kept: &Kept::of(graph, buckets), shards };
     let mut builder = StoreBuilder::successor(Arc::clone(fs), store, load.build_options())?;
     let done = load.run(&mut builder, reload::table(graph), reload::table(graph));
     done.map_err(|error| hooks.check().err().unwrap_or(error))?;
@@ -353,6 +357,7 @@ impl Load<'_> {
             id_spaces: self.options.id_spaces,
             spaces: BTreeSet::new(),
             memory: self.options.memory,
+            buckets: self.kept.buckets.clone(),
             counters: Arc::default(),
             cancel: self.hooks.cancel.clone(),
         };
@@ -509,6 +514,7 @@ impl Load<'_> {
         let numbered = edges.iter().any(PropertySpec::is_hidden);
         PropertyEntry {
             format: match dealt {
+                _ if self.kept.buckets.is_some() => SHARE_FORMAT,
                 _ if numbered => 3,
                 Dealt::Hash => 3,
                 Dealt::Modulo if nodes.iter().chain(&edges).any(temporal) => 2,
@@ -523,6 +529,7 @@ impl Load<'_> {
             edge_properties: edges,
             edge_types: tables.types.clone(),
             inverses: self.kept.inverses.clone(),
+            buckets: self.kept.buckets.clone(),
             next_edge: self.kept.next_edge,
             commit: self.kept.commit,
             ..PropertyEntry::default()

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use nakshi_io::CancelToken;
 
+use super::super::bucket_set::BucketSet;
 use super::super::graph::PropertyGraph;
 use super::super::parts::EdgeLocation;
+use super::super::record::EdgeRecord;
 use super::super::schema::encoded_number;
 use super::super::shard_map::id_bytes;
 use super::super::walk::Walk;
@@ -23,14 +25,17 @@ pub(super) struct Kept {
     pub(super) next_edge: u64,
     /// Number of the last commit.
     pub(super) commit: u64,
+    /// The buckets of which the nodes are loaded; `None` for all.
+    pub(super) buckets: Option<BucketSet>,
 }
 
 impl Kept {
-    pub(super) fn of(graph: &PropertyGraph) -> Self {
+    pub(super) fn of(graph: &PropertyGraph, buckets: Option<&BucketSet>) -> Self {
         let inverses = graph.state().schema.inverses();
         let inverses = inverses.map(|(a, b)| (a.to_owned(), b.to_owned())).collect();
         let next = graph.state().log.next_edge;
-        Kept { inverses, next_edge: if next > 1 { next } else { 0 }, commit: graph.commit() }
+        let next_edge = if next > 1 { next } else { 0 };
+        Kept { inverses, next_edge, commit: graph.commit(), buckets: buckets.cloned() }
     }
 }
 
@@ -51,10 +56,14 @@ pub(super) fn options(graph: &PropertyGraph, options: &LoadOptions) -> LoadOptio
     }
 }
 
-/// Reads all nodes of a graph as rows, or all edges.
+/// Nodes of a graph so small that a share of it has all of them, and so the kind of their ids.
+const FEW: u64 = 4096;
+
+/// Reads the nodes of a graph as rows, or its edges: all, or those of some buckets.
 pub(super) struct Reload {
     kind: TableKind,
     walk: Walk,
+    buckets: Option<BucketSet>,
 }
 
 impl Reload {
@@ -63,6 +72,7 @@ impl Reload {
     pub(super) fn new(
         kind: TableKind,
         graph: &PropertyGraph,
+        buckets: Option<&BucketSet>,
         properties: &mut InferredProperties,
         cancel: &CancelToken,
     ) -> Self {
@@ -71,7 +81,7 @@ impl Reload {
             TableKind::Edges => graph.state().schema.edges.specs(),
         };
         specs.iter().for_each(|spec| properties.take(spec));
-        Reload { kind, walk: Walk::new(graph).until(cancel) }
+        Reload { kind, walk: Walk::new(graph).until(cancel), buckets: buckets.cloned() }
     }
 
     pub(super) fn next(&mut self, row: &mut SpooledRow) -> Result<bool> {
@@ -82,22 +92,41 @@ impl Reload {
     }
 
     fn node(&mut self, row: &mut SpooledRow) -> Result<bool> {
-        let Some(v) = self.walk.node() else { return Ok(false) };
-        let state = self.walk.graph().state();
-        row.source = id_bytes(state.external(v.into())?);
-        for (property, value) in state.values_of(v)? {
-            InferredProperties::copy(property, &value, &mut row.values);
+        while let Some(v) = self.walk.node() {
+            let state = self.walk.graph().state();
+            let id = state.external(v.into())?;
+            let own = self.buckets.as_ref().is_none_or(|buckets| buckets.has(&id));
+            if !own && state.num_nodes() > FEW {
+                continue;
+            }
+            row.source = id_bytes(id);
+            for (property, value) in state.values_of(v)?.into_iter().filter(|_| own) {
+                InferredProperties::copy(property, &value, &mut row.values);
+            }
+            return Ok(true);
         }
-        Ok(true)
+        Ok(false)
     }
 
     fn edge(&mut self, row: &mut SpooledRow) -> Result<bool> {
-        let Some((record, i)) = self.walk.edge(|_| true, |_| true)? else { return Ok(false) };
+        while let Some((record, i)) = self.walk.edge(|_| true, |_| true)? {
+            let state = record.graph().state();
+            let gone = || Error::BadList("an edge record is shorter than it says");
+            let place = record.place(i)?.ok_or_else(gone)?;
+            let source = state.external(record.node().into())?;
+            let target = state.external(place.end()?)?;
+            let own = |buckets: &BucketSet| buckets.has(&source) || buckets.has(&target);
+            if self.buckets.as_ref().is_none_or(own) {
+                (row.source, row.target) = (id_bytes(source), id_bytes(target));
+                return Self::rest(record, &place, row).map(|()| true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Adds type, time and properties of an edge to its row.
+    fn rest(record: &EdgeRecord, place: &EdgeLocation<'_>, row: &mut SpooledRow) -> Result<()> {
         let state = record.graph().state();
-        let gone = || Error::BadList("an edge record is shorter than it says");
-        let place = record.place(i)?.ok_or_else(gone)?;
-        row.source = id_bytes(state.external(record.node().into())?);
-        row.target = id_bytes(state.external(place.end()?)?);
         row.ty.extend_from_slice(record.edge_type().as_bytes());
         row.time = place.time()?;
         let mut number = match place {
@@ -118,6 +147,6 @@ impl Reload {
         if let Some((of, bytes)) = number {
             InferredProperties::copy(of, &bytes, &mut row.values);
         }
-        Ok(true)
+        Ok(())
     }
 }

@@ -63,7 +63,7 @@ impl Reorder {
         let options =
             LoadOptions { layout: ImportLayout::Original, ..reload::options(&graph, options) };
         Error::afford(options.least_memory(), Some(options.memory))?;
-        let kept = Kept::of(&graph);
+        let kept = Kept::of(&graph, graph.entry().buckets.as_ref());
         let shards = options.number_of_shards()?;
         let load = Load { fs, options: &options, hooks, kept: &kept, shards };
         let builder = StoreBuilder::create(Arc::clone(fs), destination, load.build_options())?;

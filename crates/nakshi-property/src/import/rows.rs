@@ -8,6 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Schema};
 use nakshi_io::CancelToken;
 
+use super::super::bucket_set::BucketSet;
 use super::super::spec::{PropertySpec, RESERVED};
 use super::super::value::{PropertyType, Scalar, Value, instant_of, milliseconds};
 use super::arrow_cells;
@@ -57,6 +58,8 @@ pub(super) struct Setting {
     /// Spaces that headers of tables of edges name.
     pub(super) spaces: BTreeSet<String>,
     pub(super) memory: u64,
+    /// The buckets whose nodes are read of a graph; `None` for all.
+    pub(super) buckets: Option<BucketSet>,
     pub(super) counters: Arc<Counters>,
     pub(super) cancel: CancelToken,
 }
@@ -99,7 +102,13 @@ impl<'a> OpenedTable<'a> {
                 Ok(OpenedTable { path, names: names(&schema), source: of(batches), notes })
             }
             TableRows::Graph(graph) => {
-                let reload = Reload::new(kind, &graph, properties, &setting.cancel);
+                let reload = Reload::new(
+                    kind,
+                    &graph,
+                    setting.buckets.as_ref(),
+                    properties,
+                    &setting.cancel,
+                );
                 let (path, source) = (PathBuf::from("graph"), RowInput::Graph(reload));
                 Ok(OpenedTable { path, names: Vec::new(), source, notes: Vec::new() })
             }
@@ -359,6 +368,7 @@ pub fn table_columns(path: &Path, separator: Option<u8>, memory: u64) -> Result<
         id_spaces: IdSpaces::Headers,
         spaces: BTreeSet::new(),
         memory,
+        buckets: None,
         counters: Arc::default(),
         cancel: CancelToken::new(),
     };

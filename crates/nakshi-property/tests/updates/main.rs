@@ -12,6 +12,7 @@ mod handle;
 mod lists;
 mod model;
 mod replication;
+mod share;
 mod transactions;
 
 use std::path::Path;

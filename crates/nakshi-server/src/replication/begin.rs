@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering::Release;
 use std::time::Instant;
 
 use nakshi_store::Error as StoreError;
+use openraft::Vote;
 use openraft::raft::{AppendEntriesRequest, InstallSnapshotRequest};
-use openraft::{BasicNode, Vote};
 
 use super::group::{LOOK, Task, WORD, storage};
 use super::network::{Hello, Others, Peer};
@@ -32,19 +32,20 @@ impl Task {
     /// A server that has no log may have lost it, and with it votes and entries that it has confirmed. So it
     /// listens to the others only when none of them has commits, and all know that this is the beginning; or
     /// when it knows what it may have lost.
-    pub(super) async fn begin(
-        &self,
-        nodes: BTreeMap<u64, BasicNode>,
-        others: &Others,
-    ) -> Result<()> {
+    pub(super) async fn begin(&self, others: &Others) -> Result<()> {
+        if self.own > self.voters {
+            return self.begin_to_learn(others).await;
+        }
         if self.log.snapshot().is_none() {
             let commit = self.store.last_commit();
             let hellos = self.hear(others, |_| true).await?;
             if hellos.values().any(|hello| hello.last > Some(EMPTY)) {
                 return self.begin_again(others).await;
             }
-            for (peer, hello) in others.values().zip(hellos.values()) {
-                self.refuse_unless_same(peer, commit, hello)?;
+            for (number, hello) in &hellos {
+                others
+                    .get(number)
+                    .map_or(Ok(()), |peer| self.refuse_unless_same(peer, commit, hello))?;
             }
             self.aside(move |replica| replica.begin_at(commit)).await?;
         }
@@ -54,7 +55,8 @@ impl Task {
         }
         self.hear(others, |hello| hello.begun).await?;
         self.listens.store(true, Release);
-        match self.raft.initialize(nodes).await {
+        let voters = self.nodes.range(..=self.voters).map(|(id, node)| (*id, node.clone()));
+        match self.raft.initialize(voters.collect::<BTreeMap<_, _>>()).await {
             // Another server was faster.
             Ok(()) | Err(openraft::error::RaftError::APIError(_)) => Ok(()),
             Err(error) => Err(storage(error)),
@@ -102,7 +104,26 @@ impl Task {
         self.raft.runtime_config().elect(false);
         let (log, last) = (self.log.clone(), leader.last.unwrap_or_default());
         self.aside(move |_| log.lose_before(last)).await?;
-        // What the leader would send: its vote, and its snapshot.
+        self.go_on_with(vote, leader).await
+    }
+
+    /// Takes part without a vote: with the log that this server has, or with what a leader has.
+    async fn begin_to_learn(&self, others: &Others) -> Result<()> {
+        if self.log.snapshot().is_some() {
+            self.listens.store(true, Release);
+            return Ok(());
+        }
+        loop {
+            let hellos = self.hear(others, |hello| hello.begun).await?;
+            if let Some((vote, leader)) = leader_of(&hellos) {
+                return self.go_on_with(vote, leader).await;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Takes what a leader would send to a server without a log: its vote, and its snapshot.
+    async fn go_on_with(&self, vote: Vote<u64>, leader: &Hello) -> Result<()> {
         let (prev_log_id, leader_commit, entries) = (None, None, Vec::new());
         let heartbeat = AppendEntriesRequest { vote, prev_log_id, entries, leader_commit };
         self.raft.append_entries(heartbeat).await.map_err(storage)?;
@@ -145,11 +166,11 @@ impl Task {
         }
     }
 
-    /// Asks the other servers until each has said what `f` wants.
+    /// Asks the other servers that vote until each has said what `f` wants.
     async fn hear(&self, others: &Others, f: impl Fn(&Hello) -> bool) -> Result<Hellos> {
         let (mut heard, mut told) = (Hellos::new(), Instant::now());
         loop {
-            for (number, peer) in others {
+            for (number, peer) in others.range(..=self.voters) {
                 if heard.contains_key(number) {
                     continue;
                 }
@@ -164,7 +185,8 @@ impl Task {
                     _ => {}
                 }
             }
-            let missing = others.iter().filter(|(number, _)| !heard.contains_key(number));
+            let asked = others.range(..=self.voters);
+            let missing = asked.filter(|(number, _)| !heard.contains_key(number));
             let missing: Vec<_> = missing.map(|(_, peer)| peer.address()).collect();
             if missing.is_empty() {
                 return Ok(heard);

@@ -1,6 +1,6 @@
 //! This server among those of its graph.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use nakshi_io::CancelToken;
 use nakshi_property::{CommitLog, PropertyStore};
 use nakshi_store::files::{new_uuid, parse_uuid, with_newest};
-use openraft::{BasicNode, Config, SnapshotPolicy};
+use openraft::{BasicNode, Config, RaftMetrics, SnapshotPolicy};
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
 
@@ -20,7 +20,9 @@ use super::network::{Network, Others, ReplicaService, newest};
 use super::{DIR, Leader, LogId, Proposal, Raft, Reply};
 use crate::channel::Peers;
 use crate::error::{Error, ErrorKind, Result};
+use crate::limits::KeptStates;
 use crate::metrics::Standing;
+use crate::placement::Placement;
 
 /// Interval of a leader's heartbeats, and the least and the longest time without one after which another
 /// server wants to lead, in milliseconds.
@@ -46,6 +48,9 @@ pub struct GroupOptions {
     pub servers: Vec<String>,
     /// Place of this server in the list, from 0.
     pub own: usize,
+    /// How many servers have each share of the graph; all servers have the whole graph without it, and the
+    /// first three always.
+    pub replicas: Option<usize>,
     /// Bytes of commits above which the log of the servers, which is in memory as well, is cleared. A server
     /// that lags more behind takes the commits from the log of another store.
     pub kept_bytes: u64,
@@ -54,9 +59,27 @@ pub struct GroupOptions {
     pub ca: Option<PathBuf>,
 }
 
+impl GroupOptions {
+    /// The number of this server, and all servers by their numbers, from 1.
+    fn nodes(&self) -> Result<(u64, BTreeMap<u64, BasicNode>)> {
+        let servers = self.servers.iter().map(|address| BasicNode::new(address.clone()));
+        let nodes: BTreeMap<u64, BasicNode> = (1..).zip(servers).collect();
+        let own = self.own as u64 + 1;
+        if nodes.contains_key(&own) {
+            return Ok((own, nodes));
+        }
+        Err(Error::parameter(format!("this server is number {own} of {} servers", nodes.len())))
+    }
+
+    /// Which server has which nodes.
+    pub(crate) fn placement(&self) -> Placement {
+        Placement::new(self.servers.len(), self.replicas)
+    }
+}
+
 impl Default for GroupOptions {
     fn default() -> Self {
-        GroupOptions { servers: Vec::new(), own: 0, kept_bytes: 64 << 20, ca: None }
+        GroupOptions { servers: Vec::new(), own: 0, replicas: None, kept_bytes: 64 << 20, ca: None }
     }
 }
 
@@ -196,16 +219,11 @@ impl Group {
         options: &GroupOptions,
         token: Option<String>,
         request_bytes: usize,
+        kept: &Arc<KeptStates>,
         cancel: &CancelToken,
     ) -> Result<Self> {
-        let GroupOptions { servers, own, .. } = options.clone();
-        let nodes: BTreeMap<u64, BasicNode> =
-            (1..).zip(servers.iter().map(|address| BasicNode::new(address.clone()))).collect();
-        let own = own as u64 + 1;
-        if !nodes.contains_key(&own) {
-            let what = format!("this server is number {own} of {} servers", nodes.len());
-            return Err(Error::parameter(what));
-        }
+        let servers = options.servers.clone();
+        let (own, nodes) = options.nodes()?;
         store.replicate();
         store.start_writing(cancel)?;
         let (log, graph) = open_log(store, cancel)?;
@@ -222,7 +240,9 @@ impl Group {
             Arc::new(others.map(|id| (*id, network.peer(*id))).collect::<Others>())
         };
         let handle = runtime.handle().clone();
-        let replica = Replica::new(store, &log, &others, &handle, cancel);
+        let voters = options.placement().whole() as u64;
+        let kept = (own > voters).then(|| Arc::clone(kept));
+        let replica = Replica::new(store, &log, &others, &handle, cancel, kept);
         let machine = Machine(Arc::clone(&replica));
         let config = Arc::new(settings(log.lost_before().is_some()).validate().map_err(storage)?);
         let began = Raft::new(own, config, network.clone(), log.clone(), machine);
@@ -242,11 +262,13 @@ impl Group {
             kept: options.kept_bytes,
             store: Arc::clone(store),
             own,
+            nodes,
+            voters,
             failed: Arc::clone(&failed),
             listens,
             cancel: cancel.clone(),
         };
-        runtime.spawn(task.run(nodes, Arc::clone(&others)));
+        runtime.spawn(task.run(Arc::clone(&others)));
         Ok(Group {
             runtime: Mutex::new(Some(runtime)),
             handle,
@@ -393,7 +415,10 @@ pub(super) struct Task {
     /// Bytes of entries above which the log is cleared.
     kept: u64,
     pub(super) store: Arc<PropertyStore>,
-    own: u64,
+    pub(super) own: u64,
+    /// All servers, of which those up to number `voters` have the whole graph, vote and can lead.
+    pub(super) nodes: BTreeMap<u64, BasicNode>,
+    pub(super) voters: u64,
     failed: Arc<Mutex<Option<String>>>,
     /// Set when the others may be listened to.
     pub(super) listens: Arc<AtomicBool>,
@@ -401,8 +426,8 @@ pub(super) struct Task {
 }
 
 impl Task {
-    async fn run(self, nodes: BTreeMap<u64, BasicNode>, others: Arc<Others>) {
-        let ended = match self.begin(nodes, &others).await {
+    async fn run(self, others: Arc<Others>) {
+        let ended = match self.begin(&others).await {
             Ok(()) => self.look_after().await,
             Err(error) => Err(error),
         };
@@ -438,6 +463,7 @@ impl Task {
                 tracing::info!(elected, "leads no more");
             }
             if leads.is_some() {
+                self.add_learners(&now).await;
                 // A leader whose disk fails makes way for another server.
                 self.aside(Replica::refuse_if_broken).await?;
             }
@@ -453,6 +479,18 @@ impl Task {
             let changed = tokio::time::timeout(LOOK, metrics.changed()).await;
             if matches!(changed, Ok(Err(_))) && metrics.borrow().running_state.is_ok() {
                 return Err(storage("internal error: the thread of the log panicked"));
+            }
+        }
+    }
+
+    /// Has the servers with shares, which do not vote, follow.
+    async fn add_learners(&self, now: &RaftMetrics<u64, BasicNode>) {
+        let known: BTreeSet<u64> = now.membership_config.nodes().map(|(id, _)| *id).collect();
+        for (id, node) in self.nodes.range(self.voters + 1..) {
+            if !known.contains(id) {
+                // If this server leads no more, the next one adds it.
+                let added = self.raft.add_learner(*id, node.clone(), false);
+                let _ = tokio::time::timeout(WORD, added).await;
             }
         }
     }

@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use super::log::{RaftLog, Snapshot};
 use super::network::Others;
 use super::{Entry, Leader, LogId, Proposal, Reply, StorageError, TypeConfig, aside};
+use crate::limits::KeptStates;
 
 /// Pause between two looks at the store.
 const MOMENT: Duration = Duration::from_millis(2);
@@ -35,6 +36,8 @@ pub(super) struct Replica {
     handle: Handle,
     cancel: CancelToken,
     progress: Mutex<Progress>,
+    /// Where states after commits are kept for other servers, if this one has a share of the graph.
+    kept: Option<Arc<KeptStates>>,
     /// As [`Progress::leads`], for the threads that append.
     leads: watch::Sender<Option<Leading>>,
 }
@@ -61,12 +64,16 @@ impl Replica {
         others: &Arc<Others>,
         handle: &Handle,
         cancel: &CancelToken,
+        kept: Option<Arc<KeptStates>>,
     ) -> Arc<Self> {
         let mut progress = Progress { commit: store.last_commit(), ..Progress::default() };
         if let Some((snapshot, commit)) = log.snapshot() {
             (progress.applied, progress.membership) =
                 (snapshot.last_log_id, snapshot.last_membership);
             progress.commit = commit;
+        }
+        if let Some(kept) = &kept {
+            kept.remember(store.snapshot());
         }
         let (leads, _) = watch::channel(None);
         Arc::new(Replica {
@@ -76,6 +83,7 @@ impl Replica {
             handle: handle.clone(),
             cancel: cancel.clone(),
             progress: Mutex::new(progress),
+            kept,
             leads,
         })
     }
@@ -127,9 +135,18 @@ impl Replica {
         progress.leads = None;
         let known = self.store.last_commit();
         for (commit, changes) in progress.own.drain(..).filter(|(commit, _)| *commit > known) {
-            self.store.follow(commit, &changes, &self.cancel)?;
+            self.follow_commit(commit, &changes)?;
         }
         self.store.flush()
+    }
+
+    /// Makes a commit of another leader.
+    fn follow_commit(&self, commit: u64, changes: &[u8]) -> Result<()> {
+        let after = self.store.follow(commit, changes, &self.cancel)?;
+        if let Some(kept) = &self.kept {
+            kept.remember(after);
+        }
+        Ok(())
     }
 
     /// Applies entries on which the servers have agreed.
@@ -176,7 +193,7 @@ impl Replica {
         let mut known = last.unwrap_or_else(|| self.store.last_commit());
         for (commit, changes) in (proposal.first..).zip(proposal.commits) {
             if commit > known {
-                self.store.follow(commit, &changes, &self.cancel)?;
+                self.follow_commit(commit, &changes)?;
                 known = commit;
             }
         }
@@ -195,7 +212,7 @@ impl Replica {
             }
             tracing::info!(from = other.address(), since, "catches up");
             let make = |next: u64, changes: &[u8]| match next <= commit {
-                true => self.store.follow(next, changes, &self.cancel),
+                true => self.follow_commit(next, changes),
                 false => Ok(()),
             };
             let done = self.handle.block_on(other.commits(since, make));

@@ -1,0 +1,594 @@
+//! Queries on a graph whose nodes are dealt to servers.
+//!
+//! A query goes to where its data are (ZipG, section 4.1, "function shipping"): what is asked of one node to a
+//! server that has the node, a search to one server of each share, and a step over edges, with its conditions,
+//! to the servers that have the nodes of the step. They return what is left, and this server merges it. All
+//! servers that take part in an answer read the state after the same commit.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use nakshi_property::bucket_of;
+use nakshi_store::{ExternalId, mix};
+use prost::Message;
+use tokio::task::JoinSet;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::Channel;
+use tonic::{Request, Status};
+
+use crate::answer::is_short;
+use crate::channel::{Bearer, Peers};
+use crate::error::{Error, ErrorKind, Result};
+use crate::limits::Limits;
+use crate::metrics::Shipped;
+use crate::parts;
+use crate::placement::Placement;
+use crate::v1::graph_client::GraphClient;
+use crate::v1::query_request::Query;
+use crate::v1::{self, Answer, QueryRequest};
+use crate::wire;
+
+/// Time for a connection to be made.
+const CONNECT: Duration = Duration::from_secs(1);
+/// Interval at which a server that has not answered yet is asked whether it lives, and the time for its word.
+const WATCH: (Duration, Duration) = (Duration::from_millis(500), Duration::from_millis(1000));
+/// Time after which a short query is asked of a second server, too.
+const HEDGE: Duration = Duration::from_millis(50);
+/// Time for which a server that did not answer is asked last.
+const AWAY: Duration = Duration::from_secs(2);
+/// Property with the labels of a node.
+const LABELS: &str = "labels";
+
+type Stub = GraphClient<InterceptedService<Channel, Bearer>>;
+
+thread_local! {
+    /// The connections of this thread, by host and port.
+    static STUBS: RefCell<HashMap<String, Stub>> = RefCell::default();
+}
+
+/// Another server.
+#[derive(Debug)]
+struct Other {
+    address: String,
+    /// Queries that it has not answered yet.
+    running: AtomicUsize,
+    /// Until when it is asked last, in milliseconds since the gateway began.
+    away: AtomicU64,
+}
+
+/// The servers, as one of them asks the others.
+pub(crate) struct Gateway {
+    placement: Placement,
+    /// Place of this server.
+    own: usize,
+    servers: Vec<Other>,
+    peers: Peers,
+    time: Duration,
+    began: Instant,
+    /// Grows with each choice between two servers.
+    choices: AtomicU64,
+}
+
+/// This server, as its gateway asks it.
+#[tonic::async_trait]
+pub(crate) trait Here: Send + Sync {
+    /// Answers from what this server has.
+    async fn answer(&self, request: QueryRequest) -> Result<Answer>;
+
+    /// Number of the last commit.
+    fn last_commit(&self) -> u64;
+
+    fn limits(&self) -> &Limits;
+
+    /// Counts what is sent to others.
+    fn shipped(&self) -> &Shipped;
+}
+
+/// What all parts of an answer have in common.
+#[derive(Clone)]
+struct Asked {
+    here: Arc<dyn Here>,
+    /// As in [`QueryRequest`].
+    commit: Option<u64>,
+    keep: bool,
+    at_least: u64,
+}
+
+impl Asked {
+    /// A request for a part of the answer.
+    fn part(&self, query: Query) -> QueryRequest {
+        QueryRequest {
+            commit: self.commit,
+            keep: self.keep,
+            at_least: self.at_least,
+            alone: true,
+            query: Some(query),
+            ..QueryRequest::default()
+        }
+    }
+
+    /// The same, of one state for all parts.
+    fn of_one_state(mut self) -> Self {
+        let commit = self.commit.unwrap_or_else(|| self.here.last_commit());
+        (self.commit, self.at_least) = (Some(commit), commit);
+        self
+    }
+}
+
+/// The node of which a query asks, if it is one.
+fn node_of(query: &Query) -> Option<&v1::Id> {
+    match query {
+        Query::NodePart(query) => query.id.as_ref(),
+        Query::Records(query) => query.id.as_ref(),
+        Query::RecordRange(query) => query.id.as_ref(),
+        Query::RecordEdges(query) => query.id.as_ref(),
+        Query::Incoming(query) => query.id.as_ref(),
+        Query::Edge(query) => query.source.as_ref(),
+        Query::Object(query) => query.id.as_ref(),
+        Query::AssocCount(query) => query.id.as_ref(),
+        Query::AssocRange(query) => query.id.as_ref(),
+        Query::AssocGet(query) => query.id.as_ref(),
+        Query::AssocTimeRange(query) => query.id.as_ref(),
+        _ => None,
+    }
+}
+
+/// Returns true if rows may come in any order.
+fn unordered(order: Option<&v1::Order>) -> bool {
+    order.is_none_or(|order| order.by.is_none())
+}
+
+/// Returns true for a search whose answer is that of each share, one after the other.
+fn is_search(query: &Query) -> bool {
+    match query {
+        Query::Nodes(query) => unordered(query.order.as_ref()),
+        Query::Edges(query) => unordered(query.order.as_ref()),
+        Query::CountNodes(query) => query.by.is_none(),
+        Query::CountEdges(query) => query.by.is_none(),
+        _ => false,
+    }
+}
+
+/// Most rows of a search.
+fn limit_of(query: &Query) -> Option<u64> {
+    match query {
+        Query::Nodes(v1::Nodes { order, .. }) | Query::Edges(v1::Edges { order, .. }) => {
+            order.as_ref().and_then(|order| order.limit)
+        }
+        _ => None,
+    }
+}
+
+/// Returns true if nodes with a label are wanted. Only a server with the whole graph knows whether there is such
+/// a label.
+fn has_labels(wanted: &[v1::Filter]) -> bool {
+    wanted.iter().any(|filter| filter.property == LABELS)
+}
+
+/// Errors after which a server with the whole graph can still answer.
+fn is_elsewhere(error: &Error) -> bool {
+    matches!(error.kind, ErrorKind::Unavailable | ErrorKind::Gone)
+}
+
+impl std::fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gateway").field("own", &self.own).finish_non_exhaustive()
+    }
+}
+
+impl Gateway {
+    /// The gateway of a server by its place; `None` if all servers have the whole graph.
+    pub(crate) fn new(
+        placement: Placement,
+        servers: &[String],
+        own: usize,
+        peers: Peers,
+        time: Duration,
+    ) -> Option<Arc<Self>> {
+        if placement.shares() == 0 {
+            return None;
+        }
+        let other = |address: &String| Other {
+            address: address.clone(),
+            running: AtomicUsize::new(0),
+            away: AtomicU64::new(0),
+        };
+        let servers = servers.iter().map(other).collect();
+        let (began, choices) = (Instant::now(), AtomicU64::new(0));
+        Some(Arc::new(Gateway { placement, own, servers, peers, time, began, choices }))
+    }
+
+    /// The share of this server, and the number of shares; `None` if it has the whole graph.
+    pub(crate) fn share(&self) -> Option<(usize, usize)> {
+        self.placement.share_of(self.own).map(|share| (share, self.placement.shares()))
+    }
+
+    /// Answers a query from the servers that have its data. The state of this server must be as new as the
+    /// query wants.
+    pub(crate) async fn answer(
+        self: &Arc<Self>,
+        here: Arc<dyn Here>,
+        request: QueryRequest,
+    ) -> Result<Answer> {
+        let query = wire::needed(request.query, "query that is known")?;
+        let asked =
+            Asked { here, commit: request.commit, keep: request.keep, at_least: request.at_least };
+        if let Some(id) = node_of(&query) {
+            let node = wire::of_id(Some(id.clone()))?;
+            let share = self.placement.share_with(&node);
+            // A state that is kept for a client is at one server.
+            let fixed = (asked.keep || asked.commit.is_some()).then(|| bucket_of(&node).into());
+            let answered = self.ask(&asked, share, fixed, asked.part(query.clone())).await;
+            return match answered {
+                Err(error) if is_elsewhere(&error) => self.ask_whole(&asked, query, error).await,
+                answered => answered,
+            };
+        }
+        let again = query.clone();
+        let one = asked.clone().of_one_state();
+        let merged = match query {
+            query if is_search(&query) => self.search(&one, query).await,
+            Query::NodeProperties(query) => self.node_properties(&one, query).await,
+            Query::Neighbors(query) if unordered(query.order.as_ref()) => {
+                self.neighbors(&one, query).await
+            }
+            Query::Expand(query) => self.expand(&one, query).await,
+            _ => Err(Error::new(ErrorKind::Gone, "only servers with the whole graph answer this")),
+        };
+        match merged {
+            Err(error) if is_elsewhere(&error) => self.ask_whole(&asked, again, error).await,
+            merged => merged,
+        }
+    }
+
+    /// Asks a server with the whole graph; fails with `error` if none answers.
+    async fn ask_whole(
+        self: &Arc<Self>,
+        asked: &Asked,
+        query: Query,
+        mut error: Error,
+    ) -> Result<Answer> {
+        let request = asked.part(query);
+        if self.share().is_none() {
+            return asked.here.answer(request).await;
+        }
+        let all: Vec<usize> = (0..self.placement.whole()).collect();
+        for server in self.chosen(&all, None) {
+            match self.call(asked, server, request.clone()).await {
+                Err(failed) if failed.kind == ErrorKind::Unavailable => error = failed,
+                answered => return answered,
+            }
+        }
+        Err(error)
+    }
+
+    /// Asks a server that has a share; always the same one if `fixed` is there, which differs between nodes.
+    async fn ask(
+        &self,
+        asked: &Asked,
+        share: usize,
+        fixed: Option<u64>,
+        request: QueryRequest,
+    ) -> Result<Answer> {
+        if self.placement.share_of(self.own) == Some(share) {
+            return asked.here.answer(request).await;
+        }
+        let servers = self.chosen(self.placement.servers(share), fixed);
+        let (mut rest, mut error) = (&servers[..], no_server());
+        if servers.iter().all(|server| self.is_away(*server)) {
+            return Err(error);
+        }
+        if request.query.as_ref().is_some_and(is_short)
+            && let [first, second, others @ ..] = rest
+        {
+            let calls = [first, second].map(|server| self.call(asked, *server, request.clone()));
+            match hedged(calls).await {
+                Err(failed) if failed.kind == ErrorKind::Unavailable => error = failed,
+                answered => return answered,
+            }
+            rest = others;
+        }
+        for server in rest {
+            match self.call(asked, *server, request.clone()).await {
+                Err(failed) if failed.kind == ErrorKind::Unavailable => error = failed,
+                answered => return answered,
+            }
+        }
+        Err(error)
+    }
+
+    /// Servers in the order in which they are asked: those first that have answered lately, and of two chosen at
+    /// random the one with fewer queries (Mitzenmacher, "The Power of Two Choices", 2001).
+    fn chosen(&self, servers: &[usize], fixed: Option<u64>) -> Vec<usize> {
+        let random = |n: u64| mix(self.choices.fetch_add(n, Relaxed));
+        let mut chosen = servers.to_vec();
+        let count = chosen.len().max(1) as u64;
+        chosen.rotate_left((fixed.unwrap_or_else(|| random(1)) % count) as usize);
+        if fixed.is_none() && count > 1 {
+            let second = 1 + (random(1) % (count - 1)) as usize;
+            let running = |at: usize| {
+                let server = chosen.get(at).and_then(|server| self.servers.get(*server));
+                server.map_or(0, |server| server.running.load(Relaxed))
+            };
+            if running(second) < running(0) {
+                chosen.swap(0, second);
+            }
+        }
+        // Stable.
+        chosen.sort_by_key(|server| self.is_away(*server));
+        chosen
+    }
+
+    /// Returns true for a server that did not answer a moment ago.
+    fn is_away(&self, server: usize) -> bool {
+        let until = self.servers.get(server).map_or(0, |server| server.away.load(Relaxed));
+        until > self.now()
+    }
+
+    fn now(&self) -> u64 {
+        self.began.elapsed().as_millis() as u64
+    }
+
+    /// The connection of this thread to another server.
+    fn stub(&self, address: &str) -> Result<Stub> {
+        if let Some(stub) = STUBS.with_borrow(|stubs| stubs.get(address).cloned()) {
+            return Ok(stub);
+        }
+        let (channel, token) = self.peers.channel(address, CONNECT, Some(WATCH))?;
+        let stub = GraphClient::with_interceptor(channel, token)
+            .max_decoding_message_size(usize::MAX)
+            .max_encoding_message_size(usize::MAX);
+        STUBS.with_borrow_mut(|stubs| stubs.insert(address.to_owned(), stub.clone()));
+        Ok(stub)
+    }
+
+    /// Asks another server, once.
+    async fn call(&self, asked: &Asked, server: usize, request: QueryRequest) -> Result<Answer> {
+        let other = self.servers.get(server).ok_or_else(no_server)?;
+        let mut stub = self.stub(&other.address)?;
+        let _running = Running::begin(&other.running);
+        let shipped = asked.here.shipped();
+        shipped.sent(request.encoded_len());
+        let mut message = Request::new(request);
+        message.set_timeout(self.time);
+        let call = async {
+            let mut parts = stub.query(message).await?.into_inner();
+            let none = || Status::internal("an answer without parts");
+            let mut answer = parts.message().await?.ok_or_else(none)?;
+            while let Some(part) = parts.message().await? {
+                parts::join(&mut answer, part);
+            }
+            Ok::<_, Status>(answer)
+        };
+        let answered = call.await.map_err(Error::from);
+        match &answered {
+            Ok(answer) => shipped.received(answer.encoded_len()),
+            Err(error) if error.kind == ErrorKind::Unavailable => {
+                other.away.store(self.now() + AWAY.as_millis() as u64, Relaxed);
+            }
+            Err(_) => {}
+        }
+        answered
+    }
+
+    /// The answers of several shares, which are asked at the same time, in the order of `parts`.
+    async fn ask_each(
+        self: &Arc<Self>,
+        asked: &Asked,
+        parts: Vec<(usize, QueryRequest)>,
+    ) -> Result<Vec<Answer>> {
+        let mut running = JoinSet::new();
+        let mut answers: Vec<Answer> = parts.iter().map(|_| Answer::default()).collect();
+        for (place, (share, request)) in parts.into_iter().enumerate() {
+            let (gateway, asked) = (Arc::clone(self), asked.clone());
+            running.spawn(async move { (place, gateway.ask(&asked, share, None, request).await) });
+        }
+        while let Some(joined) = running.join_next().await {
+            let panicked = |_| Error::new(ErrorKind::Internal, "internal error: a call panicked");
+            let (place, answered) = joined.map_err(panicked)?;
+            if let Some(answer) = answers.get_mut(place) {
+                *answer = answered?;
+            }
+        }
+        Ok(answers)
+    }
+
+    /// A search of all shares.
+    async fn search(self: &Arc<Self>, asked: &Asked, query: Query) -> Result<Answer> {
+        let limit = limit_of(&query).and_then(|limit| usize::try_from(limit).ok());
+        let part = |share| {
+            let buckets = self.placement.buckets(share).to_bytes();
+            (share, QueryRequest { buckets, ..asked.part(query.clone()) })
+        };
+        let parts = (0..self.placement.shares()).map(part).collect();
+        let mut merged = Answer { commit: asked.commit.unwrap_or_default(), ..Answer::default() };
+        for answer in self.ask_each(asked, parts).await? {
+            let count = answer.count.map(|count| count + merged.count.unwrap_or(0));
+            parts::join(&mut merged, Answer { count, ..answer });
+        }
+        let limit = limit.unwrap_or(usize::MAX);
+        merged.ids.truncate(limit);
+        merged.edges.truncate(limit);
+        asked.here.limits().refuse_rows(merged.ids.len().max(merged.edges.len()) as u64)?;
+        let wanted = match &query {
+            Query::Nodes(query) => &query.r#where[..],
+            Query::CountNodes(query) => &query.r#where[..],
+            _ => &[],
+        };
+        let found = !merged.ids.is_empty() || merged.count.is_some_and(|count| count > 0);
+        if has_labels(wanted) && !found {
+            return Err(unsure());
+        }
+        Ok(merged)
+    }
+
+    /// Positions of ids, by the share that has them.
+    fn by_share(&self, ids: &[ExternalId]) -> Vec<(usize, Vec<usize>)> {
+        let mut places = vec![Vec::new(); self.placement.shares()];
+        for (place, id) in ids.iter().enumerate() {
+            if let Some(places) = places.get_mut(self.placement.share_with(id)) {
+                places.push(place);
+            }
+        }
+        places.into_iter().enumerate().filter(|(_, places)| !places.is_empty()).collect()
+    }
+
+    async fn node_properties(
+        self: &Arc<Self>,
+        asked: &Asked,
+        query: v1::NodeProperties,
+    ) -> Result<Answer> {
+        let ids = wire::of_ids(query.ids)?;
+        asked.here.limits().refuse_rows(ids.len() as u64)?;
+        let by_share = self.by_share(&ids);
+        let part = |(share, places): &(usize, Vec<usize>)| {
+            let ids = places.iter().filter_map(|place| ids.get(*place)).map(wire::id).collect();
+            let names = query.names.clone();
+            let query = Query::NodeProperties(v1::NodeProperties { ids, names });
+            (*share, asked.part(query))
+        };
+        let answers = self.ask_each(asked, by_share.iter().map(part).collect()).await?;
+        let mut properties = vec![v1::Properties::default(); ids.len()];
+        for ((_, places), answer) in by_share.iter().zip(answers) {
+            for (place, found) in places.iter().zip(answer.properties) {
+                if let Some(properties) = properties.get_mut(*place) {
+                    *properties = found;
+                }
+            }
+        }
+        Ok(Answer { commit: asked.commit.unwrap_or_default(), properties, ..Answer::default() })
+    }
+
+    /// The destinations are where the node is, and their properties where they are.
+    async fn neighbors(self: &Arc<Self>, asked: &Asked, query: v1::Neighbors) -> Result<Answer> {
+        let share = self.placement.share_with(&wire::of_id(query.id.clone())?);
+        let wanted = query.r#where;
+        // Names are checked before there is a node to look at.
+        let limit = query.order.as_ref().and_then(|order| order.limit);
+        let order = query.order.filter(|_| wanted.is_empty());
+        let all = v1::Neighbors { r#where: Vec::new(), order, ..query };
+        let mut found = self.ask(asked, share, None, asked.part(Query::Neighbors(all))).await?;
+        if wanted.is_empty() {
+            return Ok(found);
+        }
+        let ids = wire::of_ids(std::mem::take(&mut found.ids))?;
+        let step = v1::Frontier { r#where: wanted, select: true, ..v1::Frontier::default() };
+        let (mut chosen, _) = self.step(asked, &ids, &step).await?;
+        let limit = limit.and_then(|limit| usize::try_from(limit).ok());
+        chosen.truncate(limit.unwrap_or(usize::MAX));
+        if chosen.is_empty() && (has_labels(&step.r#where) || ids.is_empty()) {
+            return Err(unsure());
+        }
+        Ok(Answer { ids: chosen.iter().map(wire::id).collect(), ..found })
+    }
+
+    /// A step from some nodes, each once: those that meet the conditions, in their order, and the nodes that
+    /// edges lead to.
+    async fn step(
+        self: &Arc<Self>,
+        asked: &Asked,
+        ids: &[ExternalId],
+        step: &v1::Frontier,
+    ) -> Result<(Vec<ExternalId>, Vec<ExternalId>)> {
+        let by_share = self.by_share(ids);
+        let part = |(share, places): &(usize, Vec<usize>)| {
+            let ids = places.iter().filter_map(|place| ids.get(*place)).map(wire::id).collect();
+            (*share, asked.part(Query::Frontier(v1::Frontier { ids, ..step.clone() })))
+        };
+        let answers = self.ask_each(asked, by_share.iter().map(part).collect()).await?;
+        let (mut chosen, mut reached) = (HashSet::new(), Vec::new());
+        for answer in answers {
+            chosen.extend(wire::of_ids(answer.ids)?);
+            reached.extend(wire::of_ids(answer.reached)?);
+        }
+        Ok((ids.iter().filter(|id| chosen.contains(id)).cloned().collect(), reached))
+    }
+
+    async fn expand(self: &Arc<Self>, asked: &Asked, query: v1::Expand) -> Result<Answer> {
+        let limits = asked.here.limits();
+        let most = query.limit.unwrap_or(u64::MAX).min(limits.rows as u64 + 1) as usize;
+        let v1::Expand { edge_type, r#where, hops, .. } = query;
+        let plain = v1::Frontier { edge_type, ..v1::Frontier::default() };
+        // The given nodes, as the store writes their ids.
+        let ids = wire::of_ids(query.ids)?;
+        let by_share = self.by_share(&ids);
+        let part = |(share, places): &(usize, Vec<usize>)| {
+            let ids = places.iter().filter_map(|place| ids.get(*place)).map(wire::id).collect();
+            let first = v1::Frontier { ids, select: true, reach: hops > 0, ..plain.clone() };
+            (*share, asked.part(Query::Frontier(first)))
+        };
+        let mut seen = HashSet::new();
+        let mut reached = Vec::new();
+        for answer in self.ask_each(asked, by_share.iter().map(part).collect()).await? {
+            seen.extend(wire::of_ids(answer.ids)?);
+            reached.extend(wire::of_ids(answer.reached)?);
+        }
+        let mut found = Answer { commit: asked.commit.unwrap_or_default(), ..Answer::default() };
+        for distance in 1..=hops {
+            reached.retain(|id| seen.insert(id.clone()));
+            limits.refuse_rows(seen.len() as u64)?;
+            if reached.is_empty() || found.ids.len() >= most {
+                break;
+            }
+            let (r#where, reach) = (r#where.clone(), distance < hops);
+            let step = v1::Frontier { r#where, select: true, reach, ..plain.clone() };
+            let (chosen, next) = self.step(asked, &reached, &step).await?;
+            found.distances.extend(chosen.iter().map(|_| distance));
+            found.ids.extend(chosen.iter().map(wire::id));
+            reached = next;
+        }
+        found.ids.truncate(most);
+        found.distances.truncate(most);
+        limits.refuse_rows(found.ids.len() as u64)?;
+        match found.ids.is_empty() && !r#where.is_empty() {
+            // It may be that nothing was looked at, and so no name was checked.
+            true => Err(unsure()),
+            false => Ok(found),
+        }
+    }
+}
+
+/// Nothing was found, and only a server with the whole graph knows whether that is an error.
+fn unsure() -> Error {
+    Error::new(ErrorKind::Gone, "nothing was found")
+}
+
+fn no_server() -> Error {
+    Error::new(ErrorKind::Unavailable, "no server has these nodes")
+}
+
+/// Counts a call until it ends.
+struct Running<'r>(&'r AtomicUsize);
+
+impl<'r> Running<'r> {
+    fn begin(count: &'r AtomicUsize) -> Self {
+        count.fetch_add(1, Relaxed);
+        Running(count)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+/// The answer of the first of two calls, or of the second, which begins if the first takes long or fails.
+async fn hedged([first, second]: [impl Future<Output = Result<Answer>>; 2]) -> Result<Answer> {
+    tokio::pin!(first, second);
+    let failed = |answered: &Result<Answer>| {
+        answered.as_ref().is_err_and(|error| error.kind == ErrorKind::Unavailable)
+    };
+    match tokio::time::timeout(HEDGE, &mut first).await {
+        Ok(answered) if failed(&answered) => return second.await,
+        Ok(answered) => return answered,
+        Err(_) => {}
+    }
+    tokio::select! {
+        answered = &mut first => if failed(&answered) { second.await } else { answered },
+        answered = &mut second => if failed(&answered) { first.await } else { answered },
+    }
+}

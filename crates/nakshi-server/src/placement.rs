@@ -1,0 +1,135 @@
+//! Which server has which nodes, where not all have the whole graph.
+
+use nakshi_property::{BUCKETS, BucketSet, bucket_of};
+use nakshi_store::{ExternalId, mix};
+
+/// Servers that have the whole graph, and agree on the commits.
+const WHOLE: usize = 3;
+
+/// The servers of a graph: the first have the whole graph, and each of the others has a share of it.
+///
+/// The buckets are dealt to the shares by a hash, so that one share more takes few buckets from each of the
+/// others (Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm", 2014).
+#[derive(Clone, Debug)]
+pub(crate) struct Placement {
+    /// Number of servers with the whole graph, which come first.
+    whole: usize,
+    /// The servers that have each share.
+    shares: Vec<Vec<usize>>,
+    /// The share of each bucket.
+    dealt: Vec<usize>,
+}
+
+impl Placement {
+    /// The placement of a graph on so many servers, each of whose shares `replicas` of them have; all have the
+    /// whole graph if that is no fewer, or if there are too few servers.
+    pub(crate) fn new(servers: usize, replicas: Option<usize>) -> Self {
+        let sharing = servers.saturating_sub(WHOLE);
+        let replicas = replicas.filter(|replicas| *replicas < servers).unwrap_or(servers).max(1);
+        let count = sharing / replicas;
+        if count == 0 {
+            return Placement { whole: servers, shares: Vec::new(), dealt: Vec::new() };
+        }
+        let mut shares = vec![Vec::new(); count];
+        for number in 0..sharing {
+            shares[number % count].push(WHOLE + number);
+        }
+        let dealt = (0..BUCKETS).map(|bucket| jump(mix(bucket.into()), count)).collect();
+        Placement { whole: WHOLE, shares, dealt }
+    }
+
+    /// Number of servers with the whole graph, which come first.
+    pub(crate) fn whole(&self) -> usize {
+        self.whole
+    }
+
+    /// Number of shares; 0 if all servers have the whole graph.
+    pub(crate) fn shares(&self) -> usize {
+        self.shares.len()
+    }
+
+    /// The share of a server; `None` if it has the whole graph.
+    pub(crate) fn share_of(&self, server: usize) -> Option<usize> {
+        let number = server.checked_sub(self.whole)?;
+        Some(number % self.shares.len().max(1))
+    }
+
+    /// The servers that have a share.
+    pub(crate) fn servers(&self, share: usize) -> &[usize] {
+        self.shares.get(share).map_or(&[], Vec::as_slice)
+    }
+
+    /// The buckets of a share.
+    pub(crate) fn buckets(&self, share: usize) -> BucketSet {
+        let dealt = (0..).zip(&self.dealt);
+        BucketSet::new(dealt.filter(|(_, of)| **of == share).map(|(bucket, _)| bucket))
+    }
+
+    /// The share that has a node.
+    pub(crate) fn share_with(&self, id: &ExternalId) -> usize {
+        self.dealt.get(bucket_of(id) as usize).copied().unwrap_or(0)
+    }
+}
+
+/// The place of a hash among `count` places: Lamping and Veach, figure 1.
+fn jump(hash: u64, count: usize) -> usize {
+    let (mut key, mut place, mut next) = (hash, 0, 0);
+    while next < count as u64 {
+        place = next;
+        key = key.wrapping_mul(2_862_933_555_777_941_757).wrapping_add(1);
+        let range = (1_u64 << 31) as f64 / ((key >> 33) + 1) as f64;
+        next = ((place + 1) as f64 * range) as u64;
+    }
+    place as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_servers_have_the_whole_graph() {
+        for (servers, replicas) in
+            [(1, Some(1)), (3, Some(1)), (3, Some(3)), (5, None), (4, Some(4))]
+        {
+            let placement = Placement::new(servers, replicas);
+            assert_eq!((placement.whole(), placement.shares()), (servers, 0));
+        }
+        // Four servers are too few for shares of two.
+        assert_eq!(Placement::new(4, Some(2)).shares(), 0);
+    }
+
+    /// Every bucket is in one share, every share on the servers that are asked for, and shares are about as
+    /// large as each other.
+    #[test]
+    fn buckets_are_dealt_to_shares() {
+        for (servers, replicas, shares) in [(4, 1, 1), (8, 1, 5), (8, 2, 2), (11, 1, 8), (9, 2, 3)]
+        {
+            let placement = Placement::new(servers, Some(replicas));
+            assert_eq!((placement.whole(), placement.shares()), (3, shares));
+            let mut count = 0;
+            for share in 0..shares {
+                assert!(placement.servers(share).len() >= replicas);
+                let own = |server: &usize| placement.share_of(*server) == Some(share);
+                assert!(placement.servers(share).iter().all(own));
+                let buckets = placement.buckets(share).to_bytes();
+                let buckets: u32 = buckets.iter().map(|byte| byte.count_ones()).sum();
+                let mean = BUCKETS / shares as u32;
+                assert!(buckets.abs_diff(mean) < mean / 2, "{buckets} of {mean}");
+                count += buckets;
+            }
+            assert_eq!(count, BUCKETS);
+            assert_eq!(placement.share_of(2), None);
+        }
+    }
+
+    /// Seen red with buckets dealt by their remainder.
+    #[test]
+    fn one_share_more_moves_few_buckets() {
+        let (before, after) = (Placement::new(10, Some(1)), Placement::new(11, Some(1)));
+        let moved = before.dealt.iter().zip(&after.dealt).filter(|(a, b)| a != b);
+        let moved: Vec<_> = moved.collect();
+        assert!(moved.iter().all(|(_, to)| **to == 7), "only to the new share");
+        assert!((64..192).contains(&moved.len()), "{}", moved.len());
+    }
+}
