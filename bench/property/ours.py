@@ -52,11 +52,18 @@ def parser(text: str | None, *, runs: int, parts: Iterable[str]) -> argparse.Arg
 @contextmanager
 def serving(store: Path, *options: str) -> Iterator[str]:
     """The address of a server of the store; of the first one, if the options start several."""
+    with answering(store, *options) as (address, *_):
+        yield address
+
+
+@contextmanager
+def answering(store: Path, *options: str) -> Iterator[list[str]]:
+    """As :func:`serving`, with the address for HTTP behind it, if the options have one."""
     command = [*product.NAKSHI, "serve", str(store), "--listen", "127.0.0.1:0", *options]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
-        yield server.stdout.readline().split()[1]
+        yield server.stdout.readline().split()[1:]
     finally:
         server.terminate()
         server.wait()

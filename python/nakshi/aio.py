@@ -11,9 +11,11 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from .errors import ConflictError, ParameterError
+from .progress import ProgressArgument
 from .property import PATIENCE, Batch, Changes, Transaction
 from .queries import Queries, Search, Tao
 from .remote import RemoteGraph, connect
+from .result import Result
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -138,8 +140,29 @@ class AsyncRemoteGraph(_Asks[RemoteGraph]):
     :meth:`get_edge_data` without blocking the loop, and by the record itself with it.
     """
 
+    write_back = _twin(RemoteGraph.write_back)
     schema = _twin(RemoteGraph.schema)
     status = _twin(RemoteGraph.status)
+
+    async def run(
+        self,
+        algorithm: str,
+        *,
+        workers: int | None = None,
+        memory: int | str | None = None,
+        progress: ProgressArgument = None,
+        **parameters: Any,
+    ) -> Result:
+        """Run an algorithm where the graph is served; see :meth:`nakshi.RemoteGraph.run`."""
+        asked = partial(
+            self._blocking.run,
+            algorithm,
+            workers=workers,
+            memory=memory,
+            progress=progress,
+            **parameters,
+        )
+        return await self._aside(asked)
 
     @asynccontextmanager
     async def batch(self) -> AsyncIterator[Batch]:

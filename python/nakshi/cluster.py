@@ -28,6 +28,7 @@ from .placement import (
 )
 from .processes import end_with_input
 from .progress import ProgressArgument, reporting
+from .remote import connect
 from .result import Result
 from .units import parse_seconds, parse_size
 
@@ -48,6 +49,7 @@ def run(
     hosts: Sequence[str] | None = None,
     token: str | bytes | None = None,
     token_file: str | os.PathLike[str] | None = None,
+    ca: str | os.PathLike[str] | None = None,
     threads: int = 1,
     senders: int = 1,
     memory: int | str | None = None,
@@ -68,7 +70,8 @@ def run(
     Args:
         store: a store that all servers can read under the same path, or a file of edges, of which
             each server loads a part (:class:`EdgeFile`, or its path if its edges are directed and
-            have no weights).
+            have no weights); or ``"nakshi://HOST:PORT"``, a graph that ``nakshi serve`` serves, where
+            `local` processes of that machine run it (see :meth:`nakshi.RemoteGraph.run`).
         algorithm: one of :data:`ALGORITHMS`, such as ``"pagerank"``.
         workers: number of workers that Ray places, one on each node as far as there are nodes, in the
             running cluster (``RAY_ADDRESS``, ``ray start``) or in a cluster on this machine that is
@@ -76,9 +79,10 @@ def run(
         local: number of workers that are started as processes of this machine, without Ray.
         hosts: addresses (``host:port``) at which ``nakshi worker`` listens. Give exactly one of
             ``workers``, ``local`` and ``hosts``.
-        token: with `hosts`: the token of the workers. The default is this user's token, which workers
+        token: with ``nakshi://``: the token of this client. With `hosts`: the token of the workers. The default is this user's token, which workers
             on this machine use if they are started without one.
         token_file: a file with the token.
+        ca: with ``nakshi://``: as for :func:`nakshi.connect`.
         threads: computation workers of each server; Ray reserves as many CPUs for it.
         senders: communication workers of each server, which put values into frames.
         memory: memory cap for each server; lists that do not fit are in files in its ``TMPDIR``.
@@ -111,18 +115,19 @@ def run(
         ClusterError: a server cannot be reached; more than `restarts` servers are lost; a checkpoint
             cannot be written; Ray is not installed, or cannot place all workers within a minute.
     """
+    if is_served(store):
+        given = {name: value for name, value in locals().items() if name in _HERE}
+        _refuse_here(store, given)
+        secret = token if token_file is None else read_token(token_file)
+        with connect(str(store), token=_text(secret), ca=ca) as served:
+            more = {"memory": memory, "progress": progress} | parameters
+            return served.run(algorithm, workers=local, **more)
     if checkpoint_every is not None and checkpoint_every < 1:
         raise ParameterError(f"checkpoint_every={checkpoint_every}: at least one superstep")
     if checkpoints is not None and checkpoint_every is None:
         raise ParameterError("checkpoints needs checkpoint_every, a number of supersteps")
     folder = None if checkpoints is None else os.path.abspath(checkpoints)
-    terms = Terms(restarts=restarts)
-    if token is not None or token_file is not None:
-        if hosts is None or (token is not None and token_file is not None):
-            raise ParameterError("token, or token_file, goes with hosts: others make their own")
-        terms.token = _secret(token) if token is not None else read_token(token_file or "")
-    elif hosts is not None:
-        terms.token = b""
+    terms = _terms(restarts, token, token_file, hosts)
     placed = _placement(workers, local, hosts, threads, terms)
     chosen: dict[str, Any] = {"at": at, "missing": missing_weight}
     if isinstance(store, EdgeFile) or (not isinstance(store, Graph) and os.path.isfile(store)):
@@ -157,6 +162,40 @@ def run(
     return Result(core)
 
 
+#: Arguments of :func:`run` that a graph on a server has no use for, with their defaults.
+_HERE: dict[str, Any] = {
+    "workers": None,
+    "hosts": None,
+    "threads": 1,
+    "senders": 1,
+    "timeout": None,
+    "deadline": None,
+    "checkpoint_every": None,
+    "checkpoints": None,
+    "restarts": 8,
+    "silence": 10.0,
+    "watch": None,
+    "at": "last_commit",
+    "missing_weight": None,
+}
+
+
+def _refuse_here(store: object, given: dict[str, Any]) -> None:
+    """Refuse arguments that a graph on a server has no use for."""
+    changed = sorted(name for name, value in given.items() if value != _HERE[name])
+    if changed:
+        raise ParameterError(f"{', '.join(changed)}: not with {store}, which runs it itself")
+
+
+def _text(secret: str | bytes | None) -> str | None:
+    return secret.decode().strip() if isinstance(secret, bytes) else secret
+
+
+def is_served(store: object) -> bool:
+    """True for the address of a graph on a server."""
+    return isinstance(store, str) and store.startswith("nakshi://")
+
+
 def _edges_given(
     store: str | os.PathLike[str] | EdgeFile,
     algorithm: str,
@@ -188,6 +227,24 @@ def _store_given(
             'write it with project(), or ask for at="last_compaction"'
         )
     return graph, json.loads(text), [os.path.abspath(graph.path)]
+
+
+def _terms(
+    restarts: int,
+    token: str | bytes | None,
+    token_file: str | os.PathLike[str] | None,
+    hosts: Sequence[str] | None,
+) -> Terms:
+    """The token and the restarts of workers; the token of those that listen already is this user's if it is
+    empty."""
+    terms = Terms(restarts=restarts)
+    if token is not None or token_file is not None:
+        if hosts is None or (token is not None and token_file is not None):
+            raise ParameterError("token, or token_file, goes with hosts: others make their own")
+        terms.token = _secret(token) if token is not None else read_token(token_file or "")
+    elif hosts is not None:
+        terms.token = b""
+    return terms
 
 
 def _secret(token: str | bytes) -> bytes:

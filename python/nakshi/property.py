@@ -332,6 +332,30 @@ class Transactions(Queries, Changes):
         number: int = self._written(lambda core: core.new_edge_number())
         return number
 
+    def write_back(self, result: Result, property: str, *, column: str | None = None) -> int:
+        """Write a column of a result to a property of the nodes, durably.
+
+        A commit has up to 4 MiB of changes, about 130,000 values; through a server, 20,000 values. More
+        changes make several commits, ascending by vertex id, so that memory stays bounded. After an
+        error or Ctrl-C the earlier commits stay, and the call can be repeated.
+
+        Args:
+            result: result of an algorithm on this graph or on a projection of it.
+            property: name of the node property.
+            column: column of the result; by default its first.
+
+        Returns:
+            Number of nodes that got a value. Vertices without a value, such as those that a search
+            did not reach, get none.
+
+        Raises:
+            UnknownVertexError: a vertex of the result was deleted.
+            ParameterError: the property has values of another type.
+        """
+        name = result._name(column)
+        written: int = self._written(lambda core: core.write_back(result._core, name, property))
+        return written
+
     def batch(self) -> Batch:
         """Collect changes in a ``with`` block, and make them as one commit at its end.
 
@@ -579,29 +603,6 @@ class Writable(Transactions):
         graph = type(self)(path)
         graph._folder = folder
         return graph
-
-    def write_back(self, result: Result, property: str, *, column: str | None = None) -> int:
-        """Write a column of a result to a property of the nodes, durably.
-
-        A commit has up to 4 MiB of changes, about 130,000 values. More changes make several
-        commits, ascending by vertex id, so that memory stays bounded. After an error or Ctrl-C the
-        earlier commits stay, and the call can be repeated.
-
-        Args:
-            result: result of an algorithm on this graph or on a projection of it.
-            property: name of the node property.
-            column: column of the result; by default its first.
-
-        Returns:
-            Number of nodes that got a value. Vertices without a value, such as those that a search
-            did not reach, get none.
-
-        Raises:
-            UnknownVertexError: a vertex of the result was deleted.
-            ParameterError: the property has values of another type.
-        """
-        name = result._name(column)
-        return self._written(lambda core: core.write_back(result._core, name, property))
 
     def freeze(self) -> dict[str, Any]:
         """Put the changes in memory into compressed files, called fragments.

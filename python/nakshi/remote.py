@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .errors import ParameterError, UnsupportedError
+from .progress import ProgressArgument, reporting
 from .property import Transactions, Written
+from .result import Result
 from .schema import EXACT, Schema, of_properties
+from .units import parse_size
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -41,6 +45,49 @@ class RemoteGraph(Transactions):
     def schema(self, *, exact: int = EXACT) -> Schema:
         """Labels, edge types and properties; see :meth:`nakshi.Graph.schema`."""
         return of_properties(self._core, True, exact, None)
+
+    def run(
+        self,
+        algorithm: str,
+        *,
+        workers: int | None = None,
+        memory: int | str | None = None,
+        progress: ProgressArgument = None,
+        **parameters: Any,
+    ) -> Result:
+        """Run an algorithm where the graph is served, on the state after the last commit.
+
+        Workers of the server's machine share the run, as those of :func:`nakshi.cluster.run` do. Queries and
+        changes go on meanwhile; :meth:`write_back` makes the result a property of the nodes. A server runs
+        one algorithm at a time.
+
+        Args:
+            algorithm: one of :data:`nakshi.cluster.ALGORITHMS`, such as ``"pagerank"``.
+            workers: number of processes; by default one for each processor of the server.
+            memory: memory cap for each of them.
+            progress: as for algorithms of :class:`nakshi.Graph`.
+            parameters: arguments of the algorithm's variant ``"pull-program"``.
+
+        Returns:
+            The result as on one machine. ``stats["topology"]["commit"]`` is the number of the commit whose
+            state it is of.
+
+        Raises:
+            OverloadedError: the server runs another algorithm.
+        """
+        try:
+            given = json.dumps(parameters)
+        except TypeError as error:
+            raise ParameterError(f"a parameter cannot be sent to the server: {error}") from None
+        with reporting(progress, algorithm) as sink:
+            core = self._core.run(
+                algorithm,
+                given,
+                workers=workers or 0,
+                memory=parse_size(memory) or 0,
+                progress=sink,
+            )
+        return Result(core)
 
     def status(self) -> dict[str, Any]:
         """The server and its graph.

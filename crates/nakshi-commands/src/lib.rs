@@ -22,4 +22,4 @@ pub mod topology;
 mod write_back;
 
 pub use error::{Error, Result};
-pub use write_back::write_back;
+pub use write_back::{changes, write_back};

@@ -1,9 +1,12 @@
 //! The users' ids of all vertices by rank, which turn internal ids into rows of a table.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::builder::{Int64Builder, LargeBinaryBuilder, LargeStringBuilder, UInt64Builder};
-use arrow_array::{ArrayRef, LargeBinaryArray, LargeStringArray};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, LargeBinaryArray, LargeStringArray};
 use arrow_schema::{DataType, Field};
 use nakshi_store::{ExternalId, IdKind, IdMap, Key};
 
@@ -66,6 +69,46 @@ impl Names {
         let mut ids = Ids::Narrow(0, Vec::new());
         ascending.iter().zip(0..).for_each(|(&id, rank)| add(&mut ids, rank, i128::from(id)));
         Names { ids, ..Names::dense(ascending.len() as u64) }
+    }
+
+    /// Names of a graph without a store, whose vertices are numbered as the rows of a column of ids, which
+    /// ascend.
+    ///
+    /// # Errors
+    /// A column of another type.
+    pub fn of_column(field: &Field, column: &ArrayRef) -> Result<Names> {
+        let mut integers = Ids::Narrow(0, Vec::new());
+        let ids = match column.data_type() {
+            DataType::Int64 => {
+                let ids = column.as_primitive::<Int64Type>().values();
+                ids.iter().zip(0..).for_each(|(id, rank)| add(&mut integers, rank, (*id).into()));
+                integers
+            }
+            DataType::UInt64 => {
+                let ids = column.as_primitive::<UInt64Type>().values();
+                ids.iter().zip(0..).for_each(|(id, rank)| add(&mut integers, rank, (*id).into()));
+                integers
+            }
+            DataType::LargeUtf8 => Ids::Text(column.as_string::<i64>().clone()),
+            DataType::LargeBinary => Ids::Bytes(column.as_binary::<i64>().clone()),
+            other => return Err(no_ids(other)),
+        };
+        let big = field.metadata().contains_key(BIG);
+        Ok(Names { ids, big, ..Names::dense(column.len() as u64) })
+    }
+
+    /// The rank of each id of a column, such as [`Names::of_optional_ranks`] makes; `None` for a null.
+    ///
+    /// # Errors
+    /// An id that is not there; a column of another type.
+    pub fn ranks_of(&self, column: &ArrayRef) -> Result<Vec<Option<u32>>> {
+        let all: Vec<u32> = (0..u32::try_from(self.count).unwrap_or(u32::MAX)).collect();
+        let known = self.of_ranks(&all)?;
+        let known: HashMap<Vec<u8>, u32> = keys(&known)?.into_iter().flatten().zip(all).collect();
+        let rank = |key: Option<Vec<u8>>| {
+            key.map(|key| known.get(&key).copied().ok_or_else(missing)).transpose()
+        };
+        keys(column)?.into_iter().map(rank).collect()
     }
 
     /// Number of vertices.
@@ -180,6 +223,35 @@ pub fn json_id(id: &ExternalId) -> serde_json::Value {
     }
 }
 
+/// The bytes of each id of a column, the same for the same id; `None` for a null.
+fn keys(column: &ArrayRef) -> Result<Vec<Option<Vec<u8>>>> {
+    let rows = 0..column.len();
+    let key: Box<dyn Fn(usize) -> Vec<u8>> = match column.data_type() {
+        DataType::Int64 => {
+            let ids = column.as_primitive::<Int64Type>();
+            Box::new(|row| ids.value(row).to_le_bytes().to_vec())
+        }
+        DataType::UInt64 => {
+            let ids = column.as_primitive::<UInt64Type>();
+            Box::new(|row| ids.value(row).to_le_bytes().to_vec())
+        }
+        DataType::LargeUtf8 => {
+            let ids = column.as_string::<i64>();
+            Box::new(|row| ids.value(row).as_bytes().to_vec())
+        }
+        DataType::LargeBinary => {
+            let ids = column.as_binary::<i64>();
+            Box::new(|row| ids.value(row).to_vec())
+        }
+        other => return Err(no_ids(other)),
+    };
+    Ok(rows.map(|row| (!column.is_null(row)).then(|| key(row))).collect())
+}
+
+fn no_ids(found: &DataType) -> crate::Error {
+    arrow_schema::ArrowError::SchemaError(format!("ids are never {found}")).into()
+}
+
 fn missing() -> crate::Error {
     arrow_schema::ArrowError::ComputeError("a vertex is not in the id dictionary".into()).into()
 }
@@ -275,9 +347,6 @@ fn widen(ids: Ids, id: i128) -> Ids {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::cast::AsArray;
-    use arrow_array::types::{Int64Type, UInt64Type};
-
     use super::*;
 
     /// Seen red with distances from the first id that reach beyond 2^63 - 1: "a vertex is not in the

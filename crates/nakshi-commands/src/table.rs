@@ -4,11 +4,16 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{
-    ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchReader, UInt32Array, UInt64Array,
+    Array, ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchReader, UInt32Array,
+    UInt64Array,
 };
 use arrow_buffer::NullBuffer;
+use arrow_ipc::reader::StreamReader;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_select::concat::concat_batches;
 use nakshi_engine::{Bitmap, Column, Values};
 
 use crate::Result;
@@ -45,6 +50,29 @@ impl Table {
             });
         }
         Table { names, columns, schema: Arc::new(Schema::new(fields)) }
+    }
+
+    /// The table of a stream of Arrow, such as [`Table::reader`] yields; `vertices` says which columns have
+    /// vertices.
+    ///
+    /// # Errors
+    /// Bytes that are no such stream.
+    pub fn of_stream(bytes: &[u8], vertices: &[bool]) -> Result<Table> {
+        let reader = StreamReader::try_new(bytes, None)?;
+        let schema = reader.schema();
+        let batches = reader.collect::<Result<Vec<_>, _>>()?;
+        let all = concat_batches(&schema, &batches)?;
+        let [ids, values @ ..] = all.columns() else {
+            return Err(ArrowError::SchemaError("a table without ids".into()).into());
+        };
+        let names = Names::of_column(schema.field(0), ids)?;
+        let columns = values.iter().zip(schema.fields().iter().skip(1)).enumerate();
+        let columns = columns.map(|(place, (array, field))| {
+            let vertices = vertices.get(place + 1).copied().unwrap_or_default();
+            column(&names, field, array, vertices)
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        Ok(Table::new(names, columns))
     }
 
     /// Number of rows.
@@ -179,6 +207,26 @@ impl Table {
             }
         })
     }
+}
+
+/// A column of values, by rank.
+fn column(names: &Names, field: &Field, array: &ArrayRef, vertices: bool) -> Result<Column> {
+    let values = match array.data_type() {
+        _ if vertices => Values::Vertex(
+            names.ranks_of(array)?.into_iter().map(Option::unwrap_or_default).collect(),
+        ),
+        DataType::UInt32 => Values::U32(array.as_primitive::<UInt32Type>().values().to_vec()),
+        DataType::UInt64 => Values::U64(array.as_primitive::<UInt64Type>().values().to_vec()),
+        DataType::Int64 => Values::I64(array.as_primitive::<Int64Type>().values().to_vec()),
+        DataType::Float64 => Values::F64(array.as_primitive::<Float64Type>().values().to_vec()),
+        other => return Err(ArrowError::SchemaError(format!("values are never {other}")).into()),
+    };
+    if !field.is_nullable() {
+        return Ok(Column::new(field.name(), values));
+    }
+    let mut valid = Bitmap::new(array.len());
+    (0..array.len()).filter(|row| !array.is_null(*row)).for_each(|row| valid.set(row));
+    Ok(Column::with_valid(field.name(), values, valid))
 }
 
 /// The largest of the offered values, ties by smaller rank.

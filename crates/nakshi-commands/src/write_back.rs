@@ -32,37 +32,50 @@ pub fn write_back(
     property: &str,
     cancel: &CancelToken,
 ) -> Result<u64> {
-    let vertices = table.vertex_columns().get(column).copied().unwrap_or_default();
-    let schema = table.schema();
-    let [Some(ids), Some(values)] = [0, column].map(|part| schema.fields().get(part)) else {
-        return Err(nakshi_store::Error::Invalid("a result without values".into()).into());
-    };
     let (mut written, failed) = (0, Cell::new(None));
-    let read = |batch: &RecordBatch, row: usize| {
-        let array = batch.column(1);
-        let value = match vertices && !array.is_null(row) {
-            true => of_vertex(vertex(values, array, row)?)?,
-            false => number(values, array, row)?,
-        };
-        let Some(value) = value else { return Ok(None) };
-        let properties = vec![(property.to_owned(), value)];
-        let id = vertex(ids, batch.column(0), row)?;
-        Ok(Some(Change::UpdateNode { id, properties, merge: true }))
-    };
     let failure = |error: Error| {
         // The caller gets `failed`; this error only ends the commit.
         failed.set(Some(error));
-        Err(nakshi_store::Error::Internal("a table cannot be read"))
+        nakshi_store::Error::Internal("a table cannot be read")
     };
-    let changes = rows(table.reader(Some(&[0, column]))).filter_map(|row| {
-        let change = row.map_err(Error::from).and_then(|(batch, row)| read(&batch, row));
-        change.map_or_else(|error| Some(failure(error)), |change| change.map(Ok))
-    });
+    let changes = changes(table, column, property)?.map(|change| change.map_err(failure));
     let changes = changes.inspect(|change| written += u64::from(change.is_ok()));
     let done = store.commit_all(changes, cancel);
     failed.into_inner().map_or(Ok(()), Err)?;
     done?;
     Ok(written)
+}
+
+/// The changes of [`write_back`], each of one node.
+///
+/// # Errors
+/// [`nakshi_store::Error::Invalid`] for a table without the column; those of single rows stand in their places.
+pub fn changes(
+    table: &Arc<Table>,
+    column: usize,
+    property: &str,
+) -> Result<impl Iterator<Item = Result<Change>>> {
+    let vertices = table.vertex_columns().get(column).copied().unwrap_or_default();
+    let schema = table.schema();
+    let [Some(ids), Some(values)] = [0, column].map(|part| schema.fields().get(part).cloned())
+    else {
+        return Err(nakshi_store::Error::Invalid("a result without values".into()).into());
+    };
+    let property = property.to_owned();
+    let read = move |batch: &RecordBatch, row: usize| {
+        let array = batch.column(1);
+        let value = match vertices && !array.is_null(row) {
+            true => of_vertex(vertex(&values, array, row)?)?,
+            false => number(&values, array, row)?,
+        };
+        let Some(value) = value else { return Ok(None) };
+        let properties = vec![(property.clone(), value)];
+        let id = vertex(&ids, batch.column(0), row)?;
+        Ok(Some(Change::UpdateNode { id, properties, merge: true }))
+    };
+    Ok(rows(table.reader(Some(&[0, column]))).filter_map(move |row| {
+        row.map_err(Error::from).and_then(|(batch, row)| read(&batch, row)).transpose()
+    }))
 }
 
 /// The rows of a table one by one: a batch, and the number of a row in it.

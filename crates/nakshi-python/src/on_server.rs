@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use nakshi::property::EdgeId;
+use nakshi::property::{Change, EdgeId};
 use nakshi::server::{self, Client, ErrorKind, Queries, RemoteRecord, RemoteTransaction};
 use pyo3::import_exception;
 use pyo3::prelude::*;
@@ -82,6 +82,16 @@ impl Source {
         match self {
             Source::Client(client) => client,
             Source::Transaction(transaction) => transaction.client(),
+        }
+    }
+}
+
+impl Source {
+    /// Makes changes, as a commit or in the transaction; how many changed something, if that is known.
+    pub(crate) fn make(&self, changes: &[Change]) -> server::Result<Option<u64>> {
+        match self {
+            Source::Client(client) => client.commit(changes),
+            Source::Transaction(transaction) => transaction.apply(changes).map(Some),
         }
     }
 }

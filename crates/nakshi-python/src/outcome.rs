@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
-use nakshi::analysis::Answer;
+use nakshi::analysis::{self, Answer};
 use nakshi::table::Table;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
+use serde_json::{Map, Value};
 
 use crate::arrow_stream::BatchStream;
 use crate::call::long;
@@ -19,16 +20,46 @@ use crate::{arrays, arrow_stream};
 #[pyclass(frozen, module = "nakshi._core")]
 pub struct Outcome {
     algorithm: String,
-    answer: Answer,
+    table: Option<Arc<Table>>,
+    summary: Map<String, Value>,
+    stats: Stats,
+}
+
+/// Statistics of a run, here or on a server.
+enum Stats {
+    Here(Box<analysis::Stats>),
+    /// As JSON.
+    #[cfg(feature = "server")]
+    Told(String),
+}
+
+/// What a server tells of a run.
+#[cfg(feature = "server")]
+#[derive(serde::Deserialize)]
+struct Told {
+    summary: Map<String, Value>,
+    stats: Value,
+    vertices: Vec<bool>,
 }
 
 impl Outcome {
     pub fn new(algorithm: String, answer: Answer) -> Self {
-        Self { algorithm, answer }
+        let Answer { table, summary, stats } = answer;
+        Self { algorithm, table, summary, stats: Stats::Here(Box::new(stats)) }
+    }
+
+    /// The outcome of a run on a server.
+    #[cfg(feature = "server")]
+    pub fn of_server(algorithm: String, ran: &nakshi::server::Ran) -> Result<Self, Failure> {
+        let Told { summary, stats, vertices } = serde_json::from_str(&ran.outcome)?;
+        let some = !ran.rows.is_empty();
+        let table = some.then(|| Table::of_stream(&ran.rows, &vertices)).transpose()?;
+        let stats = Stats::Told(stats.to_string());
+        Ok(Self { algorithm, table: table.map(Arc::new), summary, stats })
     }
 
     pub(crate) fn table(&self) -> PyResult<&Arc<Table>> {
-        self.answer.table.as_ref().ok_or_else(|| PyValueError::new_err("there is no table"))
+        self.table.as_ref().ok_or_else(|| PyValueError::new_err("there is no table"))
     }
 }
 
@@ -43,12 +74,12 @@ impl Outcome {
     /// Number of rows.
     #[getter]
     fn rows(&self) -> u64 {
-        self.answer.table.as_ref().map_or(0, |table| table.rows())
+        self.table.as_ref().map_or(0, |table| table.rows())
     }
 
     /// Name of each column, whether it holds vertices, and whether values can be missing.
     fn columns(&self) -> Vec<(String, bool, bool)> {
-        let Some(table) = &self.answer.table else { return Vec::new() };
+        let Some(table) = &self.table else { return Vec::new() };
         let schema = table.schema();
         let fields = schema.fields().iter().zip(table.vertex_columns());
         fields.map(|(field, vertex)| (field.name().clone(), vertex, field.is_nullable())).collect()
@@ -56,12 +87,16 @@ impl Outcome {
 
     /// Results for the whole graph as JSON.
     fn summary(&self) -> PyResult<String> {
-        json(&self.answer.summary)
+        json(&self.summary)
     }
 
     /// Statistics of the run as JSON.
     fn stats(&self) -> PyResult<String> {
-        json(&self.answer.stats)
+        match &self.stats {
+            Stats::Here(stats) => json(stats),
+            #[cfg(feature = "server")]
+            Stats::Told(stats) => Ok(stats.clone()),
+        }
     }
 
     /// A column as an array, and a mask that is true where a value is missing, if values can be

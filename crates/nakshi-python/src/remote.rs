@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nakshi::property::{Condition, EdgeId, QueryOrder};
+use nakshi::server::v1::RunRequest;
 use nakshi::server::{self, Client, ConnectOptions, ErrorKind, FoundEdge, Queries};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -15,10 +16,14 @@ use crate::conditions::{Asked, conditions};
 use crate::edge_record::Record;
 use crate::errors::{Failure, UnsupportedError};
 use crate::on_server::{RecordOnServer, Source, asked, edge, edges, interrupted, no_edge};
+use crate::outcome::Outcome;
 use crate::property::{PyTicket, ended};
 use crate::values::{
     Edge, Incoming, borrowed_names, dict, distances, id_of, ids, incoming, of_id, told_counts,
 };
+
+/// Values that are written back in a commit.
+const VALUES: usize = 20_000;
 
 /// A graph with properties on a server, or a transaction on it. It has the methods of `Properties`.
 #[pyclass(frozen, module = "nakshi._core")]
@@ -143,10 +148,7 @@ impl Remote {
     /// several if the server was started anew meanwhile.
     fn commit(&self, py: Python<'_>, changes: Vec<Bound<'_, PyTuple>>) -> PyResult<Option<u64>> {
         let changes = changes_of(&changes)?;
-        self.ask(py, |source| match source {
-            Source::Client(client) => client.commit(&changes),
-            Source::Transaction(transaction) => transaction.apply(&changes).map(Some),
-        })
+        self.ask(py, |source| source.make(&changes))
     }
 
     /// Not there: a commit of a server is durable when the call returns.
@@ -155,6 +157,64 @@ impl Remote {
         let text =
             "a server commits when the call returns; use the end of the block, or several threads";
         Err(UnsupportedError::new_err(text))
+    }
+
+    /// Runs an algorithm with JSON parameters in `workers` processes of the server's machine, each with at most
+    /// `memory` bytes. `progress` is called with phase, done, total and unit.
+    #[pyo3(signature = (algorithm, parameters, *, workers = 0, memory = 0, progress = None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        algorithm: String,
+        parameters: String,
+        workers: u32,
+        memory: u64,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Outcome> {
+        let name = algorithm.clone();
+        let request = RunRequest { algorithm, parameters, workers, memory, at_least: 0 };
+        let mut raised = None;
+        let ran = self.ask(py, |source| {
+            source.client().run(&request, &mut |told| {
+                let Some(sink) = &progress else { return Ok(()) };
+                let position = (&told.phase, told.done, told.total, &told.unit);
+                Python::attach(|py| sink.call1(py, position).map(drop)).map_err(|error| {
+                    raised = Some(error);
+                    server::Error::new(ErrorKind::Cancelled, "cancelled")
+                })
+            })
+        });
+        raised.map_or(Ok(()), Err)?;
+        Ok(Outcome::of_server(name, &ran?)?)
+    }
+
+    /// Makes the values of a column a property of the nodes, by some commits one after the other.
+    fn write_back(
+        &self,
+        py: Python<'_>,
+        outcome: &Bound<'_, Outcome>,
+        column: &str,
+        property: &str,
+    ) -> PyResult<u64> {
+        let (source, table) = (self.source()?, Arc::clone(outcome.get().table()?));
+        let column = table.schema().index_of(column);
+        let column = column.map_err(|error| PyTypeError::new_err(error.to_string()))?;
+        let write = || {
+            let (mut written, mut some) = (0, Vec::new());
+            let mut changes = nakshi::changes(&table, column, property)?;
+            loop {
+                some.clear();
+                for change in changes.by_ref().take(VALUES) {
+                    some.push(change?);
+                }
+                if some.is_empty() {
+                    return Ok::<_, Failure>(written);
+                }
+                source.make(&some)?;
+                written += some.len() as u64;
+            }
+        };
+        Ok(py.detach(write)?)
     }
 
     /// A number for a new edge, which no edge has had.

@@ -14,13 +14,13 @@ use crate::call::long;
 use crate::errors::{Failure, ParameterError};
 
 /// Serves a store at `listen` (host and port) until Ctrl-C. `certificate` has the files of a certificate and
-/// its key, `tokens` is the file of the clients' tokens, and `http` is where metrics are read. `hosts` has the
+/// its key, `tokens` is the file of the clients' tokens, `runner` the command that runs algorithms, and `http` is where metrics are read. `hosts` has the
 /// addresses of all servers of the graph, `listen` among them, and `ca` is the file with the certificates of
 /// the authority by which they trust each other; `replicas` servers have each share of the graph; `keep_log` bytes of their log are kept. `ready` is
 /// called with the addresses, whose ports the system chooses if they are 0, when the server answers.
 #[pyfunction]
 #[pyo3(signature = (path, listen, ready, *, http = None, json_logs = false, read_only = false, certificate = None, tokens = None,
-    hosts = None, ca = None, replicas = None, keep_log = None, memory = None, calls = None, rows = None, request_bytes = None, time = None))]
+    runner = Vec::new(), hosts = None, ca = None, replicas = None, keep_log = None, memory = None, calls = None, rows = None, request_bytes = None, time = None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub fn serve_graph(
     py: Python<'_>,
@@ -32,6 +32,7 @@ pub fn serve_graph(
     read_only: bool,
     certificate: Option<(PathBuf, PathBuf)>,
     tokens: Option<PathBuf>,
+    runner: Vec<String>,
     hosts: Option<Vec<String>>,
     ca: Option<PathBuf>,
     replicas: Option<usize>,
@@ -58,6 +59,7 @@ pub fn serve_graph(
         certificate: certificate.transpose().map_err(Failure::from)?,
         tokens: tokens.as_deref().map(Tokens::read).transpose().map_err(Failure::from)?,
         limits,
+        runner,
         group: hosts.map(|hosts| group(hosts, listen, ca, replicas, keep_log)).transpose()?,
     };
     long(py, None, |call| {

@@ -24,11 +24,12 @@ use crate::queries::Queries;
 use crate::v1::graph_client::GraphClient;
 use crate::v1::pipeline_reply::Reply as OneReply;
 use crate::v1::query_request::Query;
+use crate::v1::run_reply::Reply as RunReply;
 use crate::v1::step::Step as Kind;
 use crate::v1::step_reply::Reply;
 use crate::v1::{
-    Answer, Begin, Changes, Commit, CommitRequest, NewEdgeNumbersRequest, PipelineReply,
-    QueryRequest, ResolveRequest, StatusReply, StatusRequest, Step, StepReply,
+    Answer, Begin, Changes, Commit, CommitRequest, NewEdgeNumbersRequest, PipelineReply, Progress,
+    QueryRequest, ResolveRequest, RunRequest, StatusReply, StatusRequest, Step, StepReply,
 };
 use crate::wire;
 
@@ -86,6 +87,15 @@ impl std::fmt::Debug for ConnectOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ConnectOptions").field("ca", &self.ca).finish_non_exhaustive()
     }
+}
+
+/// The outcome of [`Client::run`].
+#[derive(Clone, Debug, Default)]
+pub struct Ran {
+    /// A JSON object with `summary`, `stats`, and `vertices`, whether each column has vertices.
+    pub outcome: String,
+    /// The rows, as a stream of Arrow.
+    pub rows: Vec<u8>,
 }
 
 type Stub = GraphClient<InterceptedService<Channel, Bearer>>;
@@ -489,6 +499,35 @@ impl Client {
             let mut stub = connection.stub.clone();
             let call = async move { Ok(stub.resolve(request).await?.into_inner().commit) };
             self.wait(connection, call)
+        })
+    }
+
+    /// Runs an algorithm on the server, on the state after the last commit. `watch` receives how far it has
+    /// come, at least twice a second.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Parameter`], [`ErrorKind::UnknownNode`]; [`ErrorKind::Overloaded`] if another one runs; as
+    /// [`Client::status`].
+    pub fn run(
+        &self,
+        request: &RunRequest,
+        watch: &mut dyn FnMut(&Progress) -> Result<()>,
+    ) -> Result<Ran> {
+        self.repeated(|connection| {
+            let mut stub = connection.stub.clone();
+            let request = RunRequest { at_least: self.seen.load(Relaxed), ..request.clone() };
+            // The time limit is for each word of the server.
+            let call = async move { Ok(stub.run(request).await?.into_inner()) };
+            let mut replies = self.wait(connection, call)?;
+            let mut ran = Ran::default();
+            loop {
+                match self.wait(connection, replies.message())?.and_then(|reply| reply.reply) {
+                    Some(RunReply::Progress(progress)) => watch(&progress)?,
+                    Some(RunReply::Outcome(outcome)) => ran.outcome = outcome,
+                    Some(RunReply::Rows(mut rows)) => ran.rows.append(&mut rows),
+                    None => return Ok(ran),
+                }
+            }
         })
     }
 

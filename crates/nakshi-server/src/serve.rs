@@ -67,6 +67,8 @@ pub struct ServeOptions {
     pub limits: Limits,
     /// The servers of the graph, if there are several.
     pub group: Option<GroupOptions>,
+    /// The command that runs an algorithm, which the package of Python has; empty for none.
+    pub runner: Vec<String>,
 }
 
 impl Default for ServeOptions {
@@ -79,6 +81,7 @@ impl Default for ServeOptions {
             tokens: None,
             limits: Limits::default(),
             group: None,
+            runner: Vec::new(),
         }
     }
 }
@@ -179,6 +182,8 @@ impl Server {
             kept,
             cancel: cancel.child(),
             calls: Arc::new(Semaphore::new(limits.calls)),
+            runner: options.runner,
+            runs: Arc::new(Semaphore::new(1)),
             connections: 0.into(),
             metrics: Metrics::new(group.is_some()),
             outcomes: Outcomes::default(),
@@ -186,12 +191,8 @@ impl Server {
             gateway,
             began: Instant::now(),
         });
-        tracing::info!(
-            %address,
-            store = %store.path().display(),
-            read_only = served.read_only,
-            "serving"
-        );
+        let (path, read_only) = (store.path().display(), served.read_only);
+        tracing::info!(%address, store = %path, read_only, "serving");
         let here = runtime(1)?;
         let routes = here.block_on(routes(&served))?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);

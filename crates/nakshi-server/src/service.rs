@@ -23,14 +23,15 @@ use crate::metrics::{Metrics, Numbers, Shipped};
 use crate::outcomes::{Attempt, Outcome, Outcomes, id_of};
 use crate::parts;
 use crate::replication::Group;
+use crate::runs;
 use crate::session::{Session, fault};
 use crate::v1::graph_server::Graph;
 use crate::v1::pipeline_reply::Reply as OneReply;
 use crate::v1::step::Step as Kind;
 use crate::v1::{
     Answer, CommitReply, CommitRequest, Fault, NewEdgeNumbersReply, NewEdgeNumbersRequest,
-    PipelineReply, QueryRequest, ResolveReply, ResolveRequest, StatusReply, StatusRequest, Step,
-    StepReply,
+    PipelineReply, QueryRequest, ResolveReply, ResolveRequest, RunReply, RunRequest, StatusReply,
+    StatusRequest, Step, StepReply,
 };
 use crate::wire;
 
@@ -57,6 +58,9 @@ pub(crate) struct Served {
     /// Set when the server ends.
     pub(crate) cancel: CancelToken,
     pub(crate) calls: Arc<Semaphore>,
+    /// The command that runs an algorithm; empty for none. One runs at a time.
+    pub(crate) runner: Vec<String>,
+    pub(crate) runs: Arc<Semaphore>,
     pub(crate) connections: AtomicU64,
     pub(crate) metrics: Metrics,
     pub(crate) outcomes: Outcomes,
@@ -121,6 +125,18 @@ impl Served {
             }
             Role::Reader => Err(denied("the token is a reader's, and changes need a writer's")),
         }
+    }
+
+    /// Refuses what needs the whole graph if this server has a share of it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Moved`], with the address of a server that has it.
+    fn refuse_without_all(&self) -> Result<()> {
+        let share = self.gateway.as_ref().and_then(|gateway| gateway.share());
+        let Some(group) = self.group.as_ref().filter(|_| share.is_some()) else { return Ok(()) };
+        let leader = group.leader().or_else(|| group.servers().first().cloned());
+        let what = "this server has a share of the graph; ask one that has all of it";
+        Err(Error { leader, ..Error::new(ErrorKind::Moved, what) })
     }
 
     /// The state that a query reads, which is kept if the query asks for it.
@@ -405,6 +421,7 @@ impl Graph for Service {
     type QueryStream = Replies<Answer>;
     type PipelineStream = Replies<PipelineReply>;
     type TransactStream = Replies<StepReply>;
+    type RunStream = Replies<RunReply>;
 
     async fn query(
         &self,
@@ -509,6 +526,31 @@ impl Graph for Service {
         }
         let numbers = (0..count).map(|_| self.0.store.new_edge_number()).collect();
         Ok(Response::new(NewEdgeNumbersReply { numbers }))
+    }
+
+    async fn run(
+        &self,
+        mut request: Request<RunRequest>,
+    ) -> Result<Response<Self::RunStream>, Status> {
+        let admitted = Self::admitted(&mut request)?;
+        let (served, request) = (Arc::clone(&self.0), request.into_inner());
+        served.refuse_without_all()?;
+        let alone = Arc::clone(&served.runs).try_acquire_owned().map_err(|_| {
+            let what = "the server runs another algorithm; try again when it has ended";
+            Error::new(ErrorKind::Overloaded, what)
+        })?;
+        served.catch_up(request.at_least).await?;
+        let (replies, told) = mpsc::channel(REPLIES);
+        tokio::task::spawn_blocking(move || {
+            let (_place, _alone, began) = (admitted, alone, Instant::now());
+            let ran = runs::run(&served.runner, served.store.path(), &request, &replies);
+            served.count("run", began, &ran);
+            if let Err(error) = ran {
+                // The client has gone if nobody takes it.
+                let _ = replies.blocking_send(Err(error.into()));
+            }
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(told))))
     }
 
     async fn status(&self, _: Request<StatusRequest>) -> Result<Response<StatusReply>, Status> {

@@ -137,7 +137,7 @@
 //! ```
 
 pub use nakshi_commands::{
-    Error, Result, analysis, cluster, files, info, layout, lookup, names, table, topology,
+    Error, Result, analysis, changes, cluster, files, info, layout, lookup, names, table, topology,
     write_back,
 };
 pub use nakshi_engine as engine;

@@ -12,6 +12,7 @@ from ..declared import DECLARATIONS
 from . import options
 from .algorithms import option
 from .output import print_json, print_pairs, print_table, state
+from .servers import TOKEN
 
 if TYPE_CHECKING:
     from ..advice import Advice
@@ -32,7 +33,7 @@ def cluster() -> None:
 
 @cluster.command("run")
 @click.argument("algorithm")
-@click.argument("store", type=options.STORE, metavar="STORE|EDGES")
+@click.argument("store", type=options.STORE, metavar="STORE|EDGES|nakshi://HOST:PORT")
 @options.count("--workers", "Placed by Ray, which is joined or started.")
 @options.count("--local", "Processes of this machine [2].")
 @click.option(
@@ -43,8 +44,10 @@ def cluster() -> None:
 )
 @options.file(
     "--token-file",
-    "With --hosts: the secret that the workers were started with [that of this user].",
+    "With --hosts: the secret that the workers were started with [that of this user]. With nakshi://: the "
+    f"token of this client [{TOKEN}].",
 )
+@options.file("--ca", "With nakshi://: certificates (PEM) by which that of the server is trusted.")
 @click.option("--undirected", is_flag=True, help="EDGES lead both ways.")
 @click.option(
     "--weighted", is_flag=True, help="EDGES have lengths in their third column, for sssp."
@@ -110,12 +113,13 @@ def run_(
 ) -> None:
     """Run ALGORITHM on the graph of STORE, which all servers can read under the same path.
 
-    Or on that of EDGES, a file between whole numbers, which they load by shares without an import.
+    Or on that of EDGES, a file between whole numbers, which they load by shares without an import; or on
+    one that `nakshi serve` serves, by processes of that machine.
 
     Algorithms and their options are those of ``nakshi run`` with ``--variant pull-program``; ``nakshi
     run ALGORITHM --help`` tells more.
     """
-    from ..cluster import run
+    from ..cluster import is_served, run
     from ..placement import read_hosts
 
     if out is not None and not out.endswith((".tsv", ".csv", ".parquet")):
@@ -128,9 +132,12 @@ def run_(
     places = {"workers", "local", "hosts"} & given.keys()
     if len(places) > 1:
         raise click.UsageError("--workers, --local and --hosts exclude each other")
-    if not places:
+    served = is_served(store)
+    if served:
+        given |= _client(given, steps)
+    elif not places:
         given["local"] = 2
-    if "token_file" in given and "hosts" not in given:
+    if not served and "token_file" in given and "hosts" not in given:
         raise click.UsageError("--token-file goes with --hosts: others make their own token")
 
     def watch(told: dict[str, Any]) -> None:
@@ -152,8 +159,9 @@ def run_(
         "columns": columns and columns.split(","),
         "nodes": nodes,
     }
-    graph = _graph(store, {name: value for name, value in edges.items() if value is not None})
-    result = run(graph, algorithm, watch=watch, **given)
+    edges = {name: value for name, value in edges.items() if value is not None}
+    graph = store if served and not edges else _graph(store, edges)
+    result = run(graph, algorithm, watch=None if served else watch, **given)
     if out is not None:
         result.write(out)
     if as_json:
@@ -198,12 +206,20 @@ def _graph(path: str, edges: dict[str, Any]) -> Graph | EdgeFile:
     return graph
 
 
-def _print_run(algorithm: str, graph: Graph | EdgeFile, result: Result) -> None:
+def _client(given: dict[str, Any], steps: IO[str] | None) -> dict[str, Any]:
+    """The token of a client of a graph on a server."""
+    if steps is not None:
+        raise click.UsageError("--steps goes with workers of your own, not with nakshi://")
+    token = None if "token_file" in given else os.environ.get(TOKEN)
+    return {} if token is None else {"token": token}
+
+
+def _print_run(algorithm: str, graph: Graph | EdgeFile | str, result: Result) -> None:
     from ..edge_file import EdgeFile
 
-    if isinstance(graph, EdgeFile):
+    if isinstance(graph, (EdgeFile, str)):
         count = f", {len(result):,} vertices" if result.columns else ""
-        name = f"{os.fspath(graph.path)}{count}"
+        name = f"{os.fspath(graph if isinstance(graph, str) else graph.path)}{count}"
     else:
         name = f"{graph.num_vertices:,} vertices, {graph.num_edges:,} edges"
     stats = result.stats

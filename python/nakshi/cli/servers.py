@@ -148,6 +148,7 @@ def serve(
             read_only=read_only,
             certificate=None if certificate is None or key is None else (certificate, key),
             tokens=tokens,
+            runner=[sys.executable, "-m", "nakshi.served_run"],
             hosts=None if hosts is None else read_hosts(hosts),
             ca=ca,
             replicas=replicas,

@@ -1,0 +1,111 @@
+//! Algorithms on the graph of a server, each in a process of its own.
+//!
+//! The process gets its order as a line of JSON on its standard input, and ends when the input ends. It writes
+//! lines of JSON: `{"progress": [phase, done, total, unit]}`, at least twice a second, and at last `{"failed":
+//! [kind, message]}`, or the outcome, behind which the rows come as a stream of Arrow.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::mpsc;
+use tonic::Status;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::v1::run_reply::Reply;
+use crate::v1::{Progress, RunReply, RunRequest};
+
+/// Bytes of rows in a reply.
+const PART: usize = 256 << 10;
+
+/// A line of the process.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Told {
+    Progress(String, u64, Option<u64>, String),
+    Failed(String, String),
+    Outcome(serde_json::Value),
+}
+
+/// Guard that ends the process.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn broken(error: &std::io::Error) -> Error {
+    Error::new(ErrorKind::Storage, format!("the process of the run cannot be reached: {error}"))
+}
+
+/// Runs an algorithm on the store at `path` by `command`, and hands on what the process tells, until it has ended or
+/// nobody takes it.
+pub(crate) fn run(
+    command: &[String],
+    path: &std::path::Path,
+    request: &RunRequest,
+    replies: &mpsc::Sender<Result<RunReply, Status>>,
+) -> Result<()> {
+    let Some((program, arguments)) = command.split_first() else {
+        let what = "this server runs no algorithms; nakshi serve does";
+        return Err(Error::new(ErrorKind::Unsupported, what));
+    };
+    // As text: ids are integers of any size.
+    let order = json!({
+        "store": path, "algorithm": request.algorithm, "parameters": request.parameters,
+        "workers": request.workers, "memory": request.memory,
+    });
+    let mut command = Command::new(program);
+    // Ctrl-C in the terminal of the server ends the server, which ends the run.
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+    let child = command.spawn().map_err(|error| {
+        let what = format!("no process could be started for the run: {error}");
+        Error::new(ErrorKind::Storage, what)
+    })?;
+    let mut running = Running(child);
+    let missing = || Error::new(ErrorKind::Internal, "internal error: a process without pipes");
+    // It ends when this is dropped.
+    let mut input = running.0.stdin.take().ok_or_else(missing)?;
+    let mut output = BufReader::new(running.0.stdout.take().ok_or_else(missing)?);
+    writeln!(input, "{order}").map_err(|error| broken(&error))?;
+    let send = |reply| replies.blocking_send(Ok(RunReply { reply: Some(reply) })).is_ok();
+    loop {
+        let mut line = String::new();
+        if output.read_line(&mut line).map_err(|error| broken(&error))? == 0 {
+            let what = "the process of the run has ended; the log of the server may say why";
+            return Err(Error::new(ErrorKind::Storage, what));
+        }
+        let told = serde_json::from_str(&line)
+            .map_err(|_| Error::new(ErrorKind::Internal, "internal error: a run told no JSON"))?;
+        match told {
+            Told::Progress(phase, done, total, unit) => {
+                if !send(Reply::Progress(Progress { phase, done, total, unit })) {
+                    return Ok(());
+                }
+            }
+            Told::Failed(kind, message) => {
+                let kind = ErrorKind::of_name(&kind).unwrap_or(ErrorKind::Internal);
+                return Err(Error::new(kind, message));
+            }
+            Told::Outcome(outcome) => {
+                if !send(Reply::Outcome(outcome.to_string())) {
+                    return Ok(());
+                }
+                break;
+            }
+        }
+    }
+    loop {
+        let mut part = Vec::with_capacity(PART);
+        let read = output.by_ref().take(PART as u64).read_to_end(&mut part);
+        if read.map_err(|error| broken(&error))? == 0 || !send(Reply::Rows(part)) {
+            return Ok(());
+        }
+    }
+}
