@@ -1,6 +1,6 @@
 """A graph dealt to servers: what is sent for a query that goes to its data, and the processor time of one.
 
-    bench/property/shared.py                                # scale 14
+    bench/property/shared.py                                # scale 16
     bench/property/shared.py --scale 10 --queries 50
 
 All servers are processes of this machine (`nakshi serve --local N --replicas 1`), and share its cores, so the page
@@ -57,7 +57,7 @@ class Study(harness.Study):
     @contextmanager
     def serving(self, shares: int) -> Iterator[Servers]:
         """Servers with so many shares, when all of them follow."""
-        copy = Path(self.options.work) / f"shared-{shares}.nakshi"
+        copy = Path(self.options.work) / f"shared-{self.options.scale}-{shares}.nakshi"
         if not copy.exists():
             nakshi.backup(self.loaded.store, copy)
         options = ["--local", str(WHOLE + shares), "--replicas", "1", "--http", "127.0.0.1:0"]
@@ -206,13 +206,22 @@ def processor(study: Study) -> None:
             ids = graph.get_node_ids()
             name = next(iter(graph.get_node_property(ids[0])))
             values = graph.get_node_properties(ids[:100], name)
+            edge_type = graph.schema().edge_types[0].name
             before = servers.processor()
             time.sleep(IDLE)
             idle = (servers.processor() - before) / IDLE
             queries: dict[str, tuple[int, Callable[[], object]]] = {
+                "one property of a node": (
+                    20 * study.options.queries,
+                    lambda: graph.get_node_property(draw.choice(ids), name),
+                ),
                 "all properties of a node": (
                     20 * study.options.queries,
                     lambda: graph.get_node_property(draw.choice(ids)),
+                ),
+                "TAO: assoc_range, the newest 10": (
+                    20 * study.options.queries,
+                    lambda: graph.tao.assoc_range(draw.choice(ids), edge_type, 0, 10),
                 ),
                 "friends with a value": (
                     5 * study.options.queries,
@@ -225,6 +234,10 @@ def processor(study: Study) -> None:
                     lambda: graph.search.find({name: draw.choice(values)}),
                 ),
             }
+            queries["all nodes with a part of a text"] = (
+                study.options.queries,
+                lambda: graph.search.find({name: nakshi.contains(draw.choice(values)[2:9])}),
+            )
             for kind, (count, query) in queries.items():
                 each = []
                 for _ in range(study.options.runs):
@@ -251,7 +264,7 @@ PARTS: dict[str, Callable[[Study], None]] = {"shipped": shipped, "processor": pr
 
 def main() -> None:
     parser = ours.parser(__doc__, runs=3, parts=PARTS)
-    parser.set_defaults(scale=14, queries=500)
+    parser.set_defaults(scale=16, queries=500)
     Study(study.options(parser)).measure(PARTS)
 
 

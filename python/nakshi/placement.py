@@ -246,8 +246,10 @@ class Hosts(_Leaving):
         return self
 
 
-def read_hosts(file: str | os.PathLike[str]) -> list[str]:
+def read_hosts(file: str | os.PathLike[str], *, removed: bool = False) -> list[str]:
     """Read addresses from a file, one ``host:port`` a line; ``#`` begins a comment.
+
+    With `removed`, a line ``- host:port`` is that of a server that was removed, and yields an empty address.
 
     Raises:
         ParameterError: a line is no address or repeats one; the message names file and line.
@@ -258,12 +260,13 @@ def read_hosts(file: str | os.PathLike[str]) -> list[str]:
         address = line.split("#")[0].strip()
         if not address:
             continue
-        if (why := _unusable(address, lines)) is not None:
+        gone = removed and address.startswith("-")
+        if (why := _unusable(address.lstrip("- ") if gone else address, lines)) is not None:
             raise ParameterError(f"{os.fspath(file)}:{number}: {why}")
         lines[address] = number
     if not lines:
         raise ParameterError(f"{os.fspath(file)}: no addresses; write one host:port a line")
-    return list(lines)
+    return ["" if removed and address.startswith("-") else address for address in lines]
 
 
 def read_token(file: str | os.PathLike[str]) -> bytes:

@@ -94,7 +94,7 @@ class RemoteGraph(Transactions):
 
         Returns:
             ``version``, ``role`` and ``pid`` of the server, ``uptime_seconds``; ``commit``, the number of
-            the last one, ``nodes``, ``edges``, and ``log_bytes``, the changes that are not in the
+            the last one, ``nodes`` and ``edges`` of this server, and ``log_bytes``, the changes that are not in the
             compressed files yet; ``read_only``; ``running_calls`` of at most ``most_calls``, this one among
             them, and ``connections``. Of several servers, ``servers`` are the addresses of all of them,
             ``own`` is that of this one, and ``leader`` that of the one that makes the commits.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import random
 import select
 import signal
 import socket
@@ -22,6 +24,11 @@ from .stores import backup
 
 #: Directory for the servers in that of the store, which the first of them serves.
 FOLDER = "servers"
+#: The first port that Linux gives to connections by itself, and the last.
+_EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
+#: Least port that is chosen for a server, and how many are tried.
+_PORTS = 10_000
+_TRIES = 100
 #: Seconds for a server to begin to answer.
 _STARTING = 60.0
 #: Seconds for all servers to end.
@@ -40,19 +47,37 @@ def addresses(listen: str, count: int) -> list[str]:
         raise ParameterError(f"cannot listen at {listen}: write HOST:PORT")
     if int(port):
         return [f"{host}:{int(port) + i}" for i in range(count)]
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    taken = []
+    taken: list[socket.socket] = []
     try:
         for _ in range(count):
-            one = socket.socket(family)
-            taken.append(one)
-            one.bind((host.strip("[]"), 0))
+            taken.append(_bound(host))
         return [f"{host}:{one.getsockname()[1]}" for one in taken]
     except OSError as error:
         raise ParameterError(f"cannot listen at {listen}: {error}") from None
     finally:
         for one in taken:
             one.close()
+
+
+def _bound(host: str) -> socket.socket:
+    """A socket at a free port that the system gives to no connection, so that it is free a moment later, too."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        first = int(_EPHEMERAL.read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        first = 0
+    ports = range(min(_PORTS, first), first)
+    # Where all those that are tried are taken, the system chooses.
+    for port in [*random.sample(ports, min(_TRIES, len(ports))), 0]:
+        one = socket.socket(family)
+        try:
+            one.bind((host.strip("[]"), port))
+            return one
+        except OSError as error:
+            one.close()
+            if error.errno != errno.EADDRINUSE:
+                raise
+    raise OSError(errno.EADDRINUSE, "no port is free")
 
 
 class LocalServers:
@@ -67,11 +92,20 @@ class LocalServers:
         count: number of servers.
         options: more options of ``nakshi serve``, the same for all.
         http: where the first server shows its metrics, and the others at the ports after it.
+        replicas: how many servers have each share of the graph; all have the whole graph by default.
     """
 
     def __init__(
-        self, store: str, listen: str, count: int, options: Sequence[str], http: str | None = None
+        self,
+        store: str,
+        listen: str,
+        count: int,
+        options: Sequence[str],
+        http: str | None = None,
+        replicas: int | None = None,
     ) -> None:
+        from ._core import agreeing_servers
+
         self.addresses = addresses(listen, count)
         #: Where each server shows its metrics; ``None`` if it does not.
         self.pages: Sequence[str | None] = (
@@ -80,6 +114,10 @@ class LocalServers:
         folder = Path(store) / FOLDER
         self._stores = [Path(store), *(folder / str(i) for i in range(2, count + 1))]
         self._options = list(options)
+        if replicas is not None:
+            self._options += ["--replicas", str(replicas)]
+        #: The first so many servers agree on the commits.
+        self._agreeing = agreeing_servers(count, replicas)
         self._processes: list[subprocess.Popen[str]] = []
         self._began: list[float] = []
         #: Numbers of those that have ended by themselves.
@@ -148,7 +186,7 @@ class LocalServers:
         return process.stdout.readline().startswith("ready")
 
     def _look(self) -> bool:
-        """Start servers again that were killed; False if no majority is left of those that were not."""
+        """Start servers again that were killed; False if no majority is left of those that agree."""
         for number, process in enumerate(self._processes):
             code = process.poll()
             if code is None or number in self._gone:
@@ -165,7 +203,8 @@ class LocalServers:
                 time.sleep(_PAUSE)
             self._processes[number] = self._start(number)
             self._began[number] = time.monotonic()
-        return 2 * len(self._gone) < len(self._processes)
+        gone = [number for number in self._gone if number < self._agreeing]
+        return 2 * len(gone) < self._agreeing
 
     def _end(self) -> None:
         for process in self._processes:

@@ -149,6 +149,8 @@ def test_shares_change_as_the_whole_graph(tmp_path: Path) -> None:
     # A share cannot be changed but by its server.
     with pytest.raises(nakshi.ParameterError, match="share"):
         nakshi.open(copies[-1]).append_node(5000)
+    with pytest.raises(nakshi.ParameterError, match="share"):
+        nakshi.open(copies[-1]).pagerank()
 
 
 class Movers(Threads):

@@ -118,10 +118,11 @@ impl Topologies {
         cx: &Context,
         hooks: &Hooks,
     ) -> Result<Chosen> {
-        if PropertyEntry::of(store.manifest())?.is_none() {
+        let Some(entry) = PropertyEntry::of(store.manifest())? else {
             let topology = Arc::new(Topology::of_files(store)?);
             return Ok(Chosen { store: Arc::clone(store), topology, info: None });
-        }
+        };
+        entry.refuse_share(store.path())?;
         let named = request.weighs || request.weight.is_some();
         let current = match request.at {
             At::LastCommit => self.current(store, properties, cx.memory(), named, hooks),

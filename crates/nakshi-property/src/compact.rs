@@ -99,7 +99,8 @@ impl PropertyStore {
         self.snapshot().entry().buckets.clone()
     }
 
-    /// Leaves out what is not of some buckets, for good.
+    /// Leaves out what is not of some buckets, for good. If the handle has a cap of memory, that is the memory of
+    /// `options`.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a store that has a share already; as [`PropertyStore::compact`].
@@ -115,7 +116,10 @@ impl PropertyStore {
                 "{store} has a share of a graph already; put a copy of a whole store in its place"
             )));
         }
-        self.compact_to(Some(buckets), options, hooks).map(|_| ())
+        let least = options.least_memory();
+        let memory = self.options.memory.map_or(options.memory, |given| given.max(least));
+        let options = LoadOptions { memory, ..options.clone() };
+        self.compact_to(Some(buckets), &options, hooks).map(|_| ())
     }
 
     /// As [`PropertyStore::compact`], with the nodes of some buckets only if there are any.

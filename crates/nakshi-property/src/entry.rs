@@ -1,13 +1,14 @@
 //! The property section of the manifest, and the directory of a segment's files.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::bucket_set::BucketSet;
 use super::segment::{EdgeDirectory, GroupDirectory, NodeDirectory};
 use super::spec::PropertySpec;
-use nakshi_store::{FileEntry, Manifest, Result};
+use nakshi_store::{Error, FileEntry, Manifest, Result};
 
 /// Layout of the property files of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -220,6 +221,21 @@ impl PropertyEntry {
     /// [`nakshi_store::Error::Corrupt`] for a section that does not parse.
     pub fn of(manifest: &Manifest) -> Result<Option<Self>> {
         manifest.section(Self::SECTION)
+    }
+
+    /// Refuses a store that has only some buckets of a graph: alone it is no graph.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`], which says what to do.
+    pub fn refuse_share(&self, path: &Path) -> Result<()> {
+        if self.buckets.is_none() {
+            return Ok(());
+        }
+        Err(Error::Invalid(format!(
+            "{} has a server's share of a graph, which its servers change and answer from; connect to them \
+             (nakshi.connect), or open a copy of a whole store",
+            path.display()
+        )))
     }
 
     /// Where the log begins, given the generation of the manifest.

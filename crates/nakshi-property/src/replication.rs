@@ -22,25 +22,13 @@ impl PropertyStore {
         self.replicated.store(true, Release);
     }
 
-    /// Refuses a change by a user of a store that lacks what it does not concern.
-    fn refuse_if_share(&self) -> Result<()> {
-        if self.snapshot().entry().buckets.is_none() {
-            return Ok(());
-        }
-        Err(Error::Invalid(format!(
-            "{} has a server's share of a graph, which changes only as the whole does; make the change \
-             through the servers",
-            self.path.display()
-        )))
-    }
-
     /// The state of writing, for a commit of this handle's own.
     pub(super) fn begin_own<'c>(
         &self,
         core: &'c mut Core,
         cancel: &CancelToken,
     ) -> Result<&'c mut Writing> {
-        self.refuse_if_share()?;
+        self.snapshot().entry().refuse_share(&self.path)?;
         let writing = self.begin(core, cancel)?;
         if self.replicated.load(Acquire) && writing.agreed.is_none() {
             return Err(Error::Deposed(self.path.clone()));
@@ -54,7 +42,7 @@ impl PropertyStore {
     /// # Errors
     /// [`Error::Invalid`] for a share of a graph; as [`PropertyStore::start_writing`].
     pub fn lead(&self, log: Arc<dyn CommitLog>, cancel: &CancelToken) -> Result<()> {
-        self.refuse_if_share()?;
+        self.snapshot().entry().refuse_share(&self.path)?;
         self.replicate();
         let mut core = self.enter()?;
         self.begin(&mut core, cancel)?.agreed = Some(log);

@@ -65,7 +65,7 @@ mod _core {
     use crate::remote::Remote;
     #[cfg(feature = "server")]
     #[pymodule_export]
-    use crate::serve::serve_graph;
+    use crate::serve::{agreeing_servers, serve_graph};
     #[pymodule_export]
     use crate::store::Store;
     #[pymodule_export]

@@ -164,8 +164,11 @@ impl PyProperties {
         memory: Option<u64>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let store =
-            long(py, progress, |call| Ok(PropertyStore::open(&path, &call.opening(memory))?))?;
+        let store = long(py, progress, |call| {
+            let store = PropertyStore::open(&path, &call.opening(memory))?;
+            store.snapshot().entry().refuse_share(&path)?;
+            Ok(store)
+        })?;
         Ok(PyProperties(PropertySource::Store(path, Mutex::new(Some(store.shared())))))
     }
 

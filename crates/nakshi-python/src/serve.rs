@@ -75,6 +75,14 @@ pub fn serve_graph(
     })
 }
 
+/// How many of `servers` agree on the commits, where `replicas` have each share of the graph.
+#[pyfunction]
+#[pyo3(signature = (servers, replicas = None))]
+pub fn agreeing_servers(servers: usize, replicas: Option<usize>) -> usize {
+    let servers = vec![String::new(); servers];
+    GroupOptions { servers, replicas, ..GroupOptions::default() }.whole()
+}
+
 /// This server, at `listen`, among those of a graph.
 fn group(
     servers: Vec<String>,

@@ -698,7 +698,11 @@ impl RemoteTransaction {
             *held = Some(running);
         }
         match reply {
-            Reply::Fault(fault) => Err(fault.into()),
+            Reply::Fault(fault) => match Error::from(fault) {
+                // The server ends.
+                error if error.kind == ErrorKind::Unavailable && goes_on => Err(lost(&error)),
+                error => Err(error),
+            },
             reply => Ok(reply),
         }
     }

@@ -142,6 +142,10 @@ impl From<Fault> for Error {
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         use StoreError as E;
+        if matches!(error, E::Cancelled) {
+            // Nothing else cancels the work of a server.
+            return Self::new(ErrorKind::Unavailable, "the server ends");
+        }
         let kind = match &error {
             E::NoNode { .. } => ErrorKind::UnknownNode,
             E::Invalid(_) | E::NoColumn { .. } => ErrorKind::Parameter,
@@ -154,7 +158,7 @@ impl From<StoreError> for Error {
             }
             E::Budget { .. } => ErrorKind::Budget,
             E::Unsupported(_) => ErrorKind::Unsupported,
-            E::Cancelled | E::Abandoned => ErrorKind::Cancelled,
+            E::Abandoned => ErrorKind::Cancelled,
             E::Internal(_) | E::Panicked { .. } => ErrorKind::Internal,
             _ => ErrorKind::Storage,
         };

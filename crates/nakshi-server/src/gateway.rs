@@ -201,9 +201,18 @@ impl Gateway {
         Some(Arc::new(Gateway { placement, own, servers, peers, time, began, choices }))
     }
 
-    /// The share of this server, and the number of shares; `None` if it has the whole graph.
-    pub(crate) fn share(&self) -> Option<(usize, usize)> {
-        self.placement.share_of(self.own).map(|share| (share, self.placement.shares()))
+    /// Returns true if this server has the whole graph.
+    pub(crate) fn has_all(&self) -> bool {
+        self.placement.share_of(self.own).is_none()
+    }
+
+    /// The share of this server, if it has one.
+    pub(crate) fn share(&self) -> Option<v1::Share> {
+        self.placement.share_of(self.own).map(|share| self.named(share))
+    }
+
+    fn named(&self, share: usize) -> v1::Share {
+        v1::Share { number: share as u32, of: self.placement.shares() as u32 }
     }
 
     /// Answers a query from the servers that have its data. The state of this server must be as new as the
@@ -252,7 +261,7 @@ impl Gateway {
         mut error: Error,
     ) -> Result<Answer> {
         let request = asked.part(query);
-        if self.share().is_none() {
+        if self.has_all() {
             return asked.here.answer(request).await;
         }
         let all: Vec<usize> = (0..self.placement.whole()).collect();
@@ -276,6 +285,8 @@ impl Gateway {
         if self.placement.share_of(self.own) == Some(share) {
             return asked.here.answer(request).await;
         }
+        // A server that was started with another list has another share.
+        let request = QueryRequest { share: Some(self.named(share)), ..request };
         let servers = self.chosen(self.placement.servers(share), fixed);
         let (mut rest, mut error) = (&servers[..], no_server());
         if servers.iter().all(|server| self.is_away(*server)) {
@@ -303,12 +314,12 @@ impl Gateway {
     /// Servers in the order in which they are asked: those first that have answered lately, and of two chosen at
     /// random the one with fewer queries (Mitzenmacher, "The Power of Two Choices", 2001).
     fn chosen(&self, servers: &[usize], fixed: Option<u64>) -> Vec<usize> {
-        let random = |n: u64| mix(self.choices.fetch_add(n, Relaxed));
+        let random = || mix(self.choices.fetch_add(1, Relaxed));
         let mut chosen = servers.to_vec();
         let count = chosen.len().max(1) as u64;
-        chosen.rotate_left((fixed.unwrap_or_else(|| random(1)) % count) as usize);
+        chosen.rotate_left((fixed.unwrap_or_else(random) % count) as usize);
         if fixed.is_none() && count > 1 {
-            let second = 1 + (random(1) % (count - 1)) as usize;
+            let second = 1 + (random() % (count - 1)) as usize;
             let running = |at: usize| {
                 let server = chosen.get(at).and_then(|server| self.servers.get(*server));
                 server.map_or(0, |server| server.running.load(Relaxed))

@@ -10,8 +10,6 @@ use std::process::{Child, Command, Stdio};
 
 use serde::Deserialize;
 use serde_json::json;
-use tokio::sync::mpsc;
-use tonic::Status;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::v1::run_reply::Reply;
@@ -45,12 +43,12 @@ fn broken(error: &std::io::Error) -> Error {
 }
 
 /// Runs an algorithm on the store at `path` by `command`, and hands on what the process tells, until it has ended or
-/// nobody takes it.
+/// `takes` returns false.
 pub(crate) fn run(
     command: &[String],
     path: &std::path::Path,
     request: &RunRequest,
-    replies: &mpsc::Sender<Result<RunReply, Status>>,
+    takes: impl Fn(RunReply) -> bool,
 ) -> Result<()> {
     let Some((program, arguments)) = command.split_first() else {
         let what = "this server runs no algorithms; nakshi serve does";
@@ -74,7 +72,7 @@ pub(crate) fn run(
     let mut input = running.0.stdin.take().ok_or_else(missing)?;
     let mut output = BufReader::new(running.0.stdout.take().ok_or_else(missing)?);
     writeln!(input, "{order}").map_err(|error| broken(&error))?;
-    let send = |reply| replies.blocking_send(Ok(RunReply { reply: Some(reply) })).is_ok();
+    let send = |reply| takes(RunReply { reply: Some(reply) });
     loop {
         let mut line = String::new();
         if output.read_line(&mut line).map_err(|error| broken(&error))? == 0 {

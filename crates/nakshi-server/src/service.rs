@@ -29,7 +29,7 @@ use crate::v1::graph_server::Graph;
 use crate::v1::pipeline_reply::Reply as OneReply;
 use crate::v1::step::Step as Kind;
 use crate::v1::{
-    Answer, CommitReply, CommitRequest, Fault, NewEdgeNumbersReply, NewEdgeNumbersRequest,
+    self, Answer, CommitReply, CommitRequest, Fault, NewEdgeNumbersReply, NewEdgeNumbersRequest,
     PipelineReply, QueryRequest, ResolveReply, ResolveRequest, RunReply, RunRequest, StatusReply,
     StatusRequest, Step, StepReply,
 };
@@ -127,14 +127,22 @@ impl Served {
         }
     }
 
+    /// Returns true unless this server has a share of the graph.
+    fn has_all(&self) -> bool {
+        self.gateway.as_ref().is_none_or(|gateway| gateway.has_all())
+    }
+
+    fn share(&self) -> Option<v1::Share> {
+        self.gateway.as_ref().and_then(|gateway| gateway.share())
+    }
+
     /// Refuses what needs the whole graph if this server has a share of it.
     ///
     /// # Errors
     /// [`ErrorKind::Moved`], with the address of a server that has it.
     fn refuse_without_all(&self) -> Result<()> {
-        let share = self.gateway.as_ref().and_then(|gateway| gateway.share());
-        let Some(group) = self.group.as_ref().filter(|_| share.is_some()) else { return Ok(()) };
-        let leader = group.leader().or_else(|| group.servers().first().cloned());
+        let Some(group) = self.group.as_ref().filter(|_| !self.has_all()) else { return Ok(()) };
+        let leader = group.leader().or_else(|| group.servers().into_iter().next());
         let what = "this server has a share of the graph; ask one that has all of it";
         Err(Error { leader, ..Error::new(ErrorKind::Moved, what) })
     }
@@ -257,6 +265,10 @@ impl Served {
             _ => 0,
         };
         request.at_least = request.at_least.max(newest);
+        if request.share.is_some_and(|share| self.share() != Some(share)) {
+            let what = "this server has another share of the graph";
+            return Err(Error::new(ErrorKind::Unavailable, what));
+        }
         self.catch_up(request.at_least).await?;
         let Some(gateway) = self.gateway.as_ref().filter(|_| !request.alone) else {
             return self.answer_here(request, place, parts::cut).await;
@@ -541,9 +553,14 @@ impl Graph for Service {
         })?;
         served.catch_up(request.at_least).await?;
         let (replies, told) = mpsc::channel(REPLIES);
+        let here = tokio::runtime::Handle::current();
         tokio::task::spawn_blocking(move || {
             let (_place, _alone, began) = (admitted, alone, Instant::now());
-            let ran = runs::run(&served.runner, served.store.path(), &request, &replies);
+            let takes = |reply| {
+                let sent = tokio::time::timeout(served.limits.idle, replies.send(Ok(reply)));
+                here.block_on(sent).is_ok_and(|sent| sent.is_ok())
+            };
+            let ran = runs::run(&served.runner, served.store.path(), &request, takes);
             served.count("run", began, &ran);
             if let Err(error) = ran {
                 // The client has gone if nobody takes it.
@@ -560,9 +577,7 @@ impl Graph for Service {
         let role = match group {
             None => "server",
             Some(group) if group.leads() => "leader",
-            Some(_) if served.gateway.as_ref().is_some_and(|gateway| gateway.share().is_some()) => {
-                "share"
-            }
+            Some(_) if !served.has_all() => "share",
             Some(_) => "follower",
         };
         Ok(Response::new(StatusReply {
@@ -578,7 +593,7 @@ impl Graph for Service {
             running_calls: served.running_calls() as u64,
             most_calls: served.limits.calls as u64,
             connections: served.connections.load(Relaxed),
-            servers: group.map_or_else(Vec::new, |group| group.servers().to_vec()),
+            servers: group.map_or_else(Vec::new, Group::servers),
             own: group.map_or_else(String::new, |group| group.address().to_owned()),
             leader: group.and_then(Group::leader).unwrap_or_default(),
         }))

@@ -131,7 +131,8 @@ def serve(
     if local is not None:
         if hosts is not None or read_only:
             raise click.UsageError("--local goes neither with --hosts nor with --read-only")
-        servers = LocalServers(store, listen, local, _given(click.get_current_context()), http)
+        given = _given(click.get_current_context())
+        servers = LocalServers(store, listen, local, given, http, replicas)
         sys.exit(servers.run(lambda: ready(servers.addresses[0], servers.pages[0])))
     if replicas is not None and hosts is None:
         raise click.UsageError("--replicas goes with --local or --hosts")
@@ -149,7 +150,7 @@ def serve(
             certificate=None if certificate is None or key is None else (certificate, key),
             tokens=tokens,
             runner=[sys.executable, "-m", "nakshi.served_run"],
-            hosts=None if hosts is None else read_hosts(hosts),
+            hosts=None if hosts is None else read_hosts(hosts, removed=True),
             ca=ca,
             replicas=replicas,
             keep_log=keep_log,
@@ -179,7 +180,6 @@ _EACH = (
     "key",
     "ca",
     "tokens",
-    "replicas",
     "keep_log",
     "memory",
     "max_calls",

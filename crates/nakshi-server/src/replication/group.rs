@@ -10,7 +10,7 @@ use bytes::Bytes;
 use nakshi_io::CancelToken;
 use nakshi_property::{CommitLog, PropertyStore};
 use nakshi_store::files::{new_uuid, parse_uuid, with_newest};
-use openraft::{BasicNode, Config, RaftMetrics, SnapshotPolicy};
+use openraft::{BasicNode, ChangeMembers, Config, RaftMetrics, SnapshotPolicy};
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
 
@@ -32,6 +32,8 @@ const ELECTION: (u64, u64) = (500, 1000);
 const SILENCE: u64 = 2 * ELECTION.1;
 /// Milliseconds for a server to take commits from the log of another store.
 const CATCHING_UP: u64 = 600_000;
+/// Entries that a server may lag behind when it begins to vote.
+const NEAR: u64 = 100;
 /// Bytes of commits in an entry, unless a single commit has more.
 const ENTRY: usize = 4 << 20;
 /// Bytes that a message takes besides a single commit: other entries, and their heads.
@@ -44,7 +46,8 @@ pub(super) const WORD: Duration = Duration::from_secs(1);
 /// The servers of a graph, and which of them this one is.
 #[derive(Clone, Debug)]
 pub struct GroupOptions {
-    /// Host and port of each server, the same list on all of them.
+    /// Host and port of each server, the same list on all of them; empty for one that was removed. Another one
+    /// comes behind all others.
     pub servers: Vec<String>,
     /// Place of this server in the list, from 0.
     pub own: usize,
@@ -63,12 +66,23 @@ impl GroupOptions {
     /// The number of this server, and all servers by their numbers, from 1.
     fn nodes(&self) -> Result<(u64, BTreeMap<u64, BasicNode>)> {
         let servers = self.servers.iter().map(|address| BasicNode::new(address.clone()));
-        let nodes: BTreeMap<u64, BasicNode> = (1..).zip(servers).collect();
+        let mut nodes: BTreeMap<u64, BasicNode> = (1..).zip(servers).collect();
+        nodes.retain(|_, node| !node.addr.is_empty());
         let own = self.own as u64 + 1;
-        if nodes.contains_key(&own) {
-            return Ok((own, nodes));
+        if !nodes.contains_key(&own) {
+            let what = format!("this server is number {own} of {} servers", nodes.len());
+            return Err(Error::parameter(what));
         }
-        Err(Error::parameter(format!("this server is number {own} of {} servers", nodes.len())))
+        if nodes.len() < self.servers.len() && self.placement().shares() > 0 {
+            let what = "a server of a graph that is dealt to servers is replaced, and not removed";
+            return Err(Error::parameter(what));
+        }
+        Ok((own, nodes))
+    }
+
+    /// Number of servers, the first of the list, that have the whole graph and agree on the commits.
+    pub fn whole(&self) -> usize {
+        self.placement().whole()
     }
 
     /// Which server has which nodes.
@@ -237,10 +251,10 @@ impl Group {
         let others = {
             let _here = runtime.enter();
             let others = nodes.keys().filter(|id| **id != own);
-            Arc::new(others.map(|id| (*id, network.peer(*id))).collect::<Others>())
+            Arc::new(others.map(|id| (*id, network.peer(*id, ""))).collect::<Others>())
         };
         let handle = runtime.handle().clone();
-        let voters = options.placement().whole() as u64;
+        let voters = options.whole() as u64;
         let kept = (own > voters).then(|| Arc::clone(kept));
         let replica = Replica::new(store, &log, &others, &handle, cancel, kept);
         let machine = Machine(Arc::clone(&replica));
@@ -264,6 +278,7 @@ impl Group {
             own,
             nodes,
             voters,
+            listed: servers.len() as u64,
             failed: Arc::clone(&failed),
             listens,
             cancel: cancel.clone(),
@@ -330,8 +345,8 @@ impl Group {
     }
 
     /// Host and port of all servers.
-    pub(crate) fn servers(&self) -> &[String] {
-        &self.servers
+    pub(crate) fn servers(&self) -> Vec<String> {
+        self.servers.iter().filter(|address| !address.is_empty()).cloned().collect()
     }
 
     /// Returns when a majority of the servers has confirmed that this one leads, and its store has all commits
@@ -419,6 +434,8 @@ pub(super) struct Task {
     /// All servers, of which those up to number `voters` have the whole graph, vote and can lead.
     pub(super) nodes: BTreeMap<u64, BasicNode>,
     pub(super) voters: u64,
+    /// Number of servers in the list, those that were removed among them.
+    listed: u64,
     failed: Arc<Mutex<Option<String>>>,
     /// Set when the others may be listened to.
     pub(super) listens: Arc<AtomicBool>,
@@ -463,7 +480,7 @@ impl Task {
                 tracing::info!(elected, "leads no more");
             }
             if leads.is_some() {
-                self.add_learners(&now).await;
+                self.change_members(&now).await;
                 // A leader whose disk fails makes way for another server.
                 self.aside(Replica::refuse_if_broken).await?;
             }
@@ -483,16 +500,37 @@ impl Task {
         }
     }
 
-    /// Has the servers with shares, which do not vote, follow.
-    async fn add_learners(&self, now: &RaftMetrics<u64, BasicNode>) {
-        let known: BTreeSet<u64> = now.membership_config.nodes().map(|(id, _)| *id).collect();
-        for (id, node) in self.nodes.range(self.voters + 1..) {
-            if !known.contains(id) {
-                // If this server leads no more, the next one adds it.
-                let added = self.raft.add_learner(*id, node.clone(), false);
-                let _ = tokio::time::timeout(WORD, added).await;
+    /// Has all servers of the list follow, those that shall vote vote once they do not lag behind, and those that
+    /// were removed from the list do neither: one change at a time.
+    async fn change_members(&self, now: &RaftMetrics<u64, BasicNode>) {
+        let members = now.membership_config.membership();
+        let voters: BTreeSet<u64> = members.voter_ids().collect();
+        let known: BTreeSet<u64> = members.nodes().map(|(id, _)| *id).collect();
+        let last = now.last_log_index.unwrap_or_default();
+        let follows = |id: &u64| {
+            let matched = now.replication.as_ref().and_then(|all| all.get(id).copied().flatten());
+            matched.is_some_and(|log_id: LogId| log_id.index + NEAR >= last)
+        };
+        let new = self.nodes.range(..=self.voters).map(|(id, _)| *id);
+        let new = new.filter(|id| !voters.contains(id)).find(follows);
+        let removed = known.iter().find(|id| **id <= self.listed && !self.nodes.contains_key(id));
+        let change = if let Some((id, node)) = self.nodes.iter().find(|(id, _)| !known.contains(id))
+        {
+            ChangeMembers::AddNodes([(*id, node.clone())].into())
+        } else if let Some(id) = new {
+            ChangeMembers::AddVoterIds([id].into())
+        } else if let Some(id) = removed.copied() {
+            match voters.contains(&id) {
+                true => ChangeMembers::RemoveVoters([id].into()),
+                false => ChangeMembers::RemoveNodes([id].into()),
             }
-        }
+        } else {
+            return;
+        };
+        tracing::info!(?change, "changes the servers");
+        // If this server leads no more, the next one does it.
+        let changed = self.raft.change_membership(change, false);
+        let _ = tokio::time::timeout(WORD, changed).await;
     }
 
     async fn lead(&self, term: Leader) -> Result<()> {

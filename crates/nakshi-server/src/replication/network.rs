@@ -211,18 +211,18 @@ pub(super) struct Network {
 impl RaftNetworkFactory<TypeConfig> for Network {
     type Network = Peer;
 
-    async fn new_client(&mut self, target: u64, _: &BasicNode) -> Peer {
-        // The log has the addresses of the first start.
-        self.peer(target)
+    async fn new_client(&mut self, target: u64, node: &BasicNode) -> Peer {
+        // The log has the addresses with which servers came; those of the list are newer.
+        self.peer(target, &node.addr)
     }
 }
 
 impl Network {
-    /// The way to another server.
-    pub(super) fn peer(&self, target: u64) -> Peer {
+    /// The way to another server, at `other` if the list does not have it.
+    pub(super) fn peer(&self, target: u64, other: &str) -> Peer {
         let place = usize::try_from(target).ok().and_then(|number| number.checked_sub(1));
-        let address =
-            place.and_then(|place| self.addresses.get(place)).cloned().unwrap_or_default();
+        let address = place.and_then(|place| self.addresses.get(place));
+        let address = address.map_or(other, String::as_str).to_owned();
         let stub = self.peers.channel(&address, CONNECT, None).map(|(channel, token)| {
             ReplicaClient::with_interceptor(channel, token)
                 .max_decoding_message_size(self.message_bytes)
