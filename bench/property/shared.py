@@ -1,4 +1,4 @@
-"""A graph dealt to servers: what is sent for a query that goes to its data, and the processor time of one.
+"""A graph dealt to servers: what is sent for a query that goes to its data, its processor time, and lost servers.
 
     bench/property/shared.py                                # scale 16
     bench/property/shared.py --scale 10 --queries 50
@@ -30,7 +30,7 @@ import harness
 import nakshi
 from harness import measure, study
 from property import ours
-from property.replicated import all_of
+from property.replicated import Client, all_of, gaps
 
 #: Servers with the whole graph.
 WHOLE = 3
@@ -259,12 +259,46 @@ def processor(study: Study) -> None:
     study.section("Processor time", head, rows, "without what servers that nobody asks take")
 
 
-PARTS: dict[str, Callable[[Study], None]] = {"shipped": shipped, "processor": processor}
+def failover(study: Study) -> None:
+    """Adds what a client sees while servers with shares are killed."""
+    copy = Path(study.options.work) / f"shared-{study.options.scale}-failover.nakshi"
+    if not copy.exists():
+        nakshi.backup(study.loaded.store, copy)
+    kills = study.options.kills
+    with (
+        ours.serving(copy, "--local", str(WHOLE + 4), "--replicas", "2") as address,
+        nakshi.connect(address) as graph,
+    ):
+        while any(one["lag"] != 0 for one in all_of(address)):
+            time.sleep(0.1)
+        draw, ids = random.Random(3), graph.get_node_ids()
+        name = next(iter(graph.get_node_property(ids[0])))
+        rows = []
+        calls: dict[str, Callable[[], object]] = {
+            "a property of a node": lambda: graph.get_node_property(draw.choice(ids), name),
+            "properties of 20 nodes": lambda: graph.get_node_properties(draw.sample(ids, 20), name),
+        }
+        for kind, call in calls.items():
+            with Client(call) as reader:
+                found = gaps(address, kills, "share", reader)
+            quantiles = (found[int(len(found) * part)] for part in (0.5, 0.99))
+            rows.append([kind, *(f"{one:.2f}" for one in quantiles), f"{found[-1]:.2f}"])
+    head = [f"Longest wait, {kills} kills each", "p50, s", "p99, s", "longest, s"]
+    note = "two servers have each of two shares; a server that is killed is started again at once"
+    study.section("Servers killed", head, rows, note)
+
+
+PARTS: dict[str, Callable[[Study], None]] = {
+    "shipped": shipped,
+    "processor": processor,
+    "failover": failover,
+}
 
 
 def main() -> None:
     parser = ours.parser(__doc__, runs=3, parts=PARTS)
     parser.set_defaults(scale=16, queries=500)
+    parser.add_argument("--kills", type=int, default=100, help="of servers with shares [100]")
     Study(study.options(parser)).measure(PARTS)
 
 
