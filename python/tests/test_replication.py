@@ -61,7 +61,7 @@ def servers(address: str) -> list[dict[str, Any]]:
 
 def server_with(address: str, role: str) -> dict[str, Any]:
     """A server with a role, once there is one: an election may be under way."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + 30
     while time.monotonic() < until:
         found = [server for server in servers(address) if server["role"] == role]
         if found:
