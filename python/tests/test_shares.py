@@ -182,7 +182,7 @@ class Movers(Threads):
 
 
 def audit(graph: nakshi.RemoteGraph, accounts: int) -> None:
-    """Whatever reads several servers reads one state."""
+    """Ask what several servers answer together, and compare it with what one state must give."""
     ages = graph.get_node_properties(range(accounts), "age")
     assert sum(ages) == 100 * accounts
     assert len(graph.get_node_ids({"kind": "account"})) == accounts

@@ -118,7 +118,8 @@ impl GraphState {
     }
 
     /// Prepares the state for a change, and returns true if the change concerns it: in a whole graph all do.
-    /// Of one that does not, the state takes the names, so that all servers know them.
+    /// A share takes the names of properties and types from the changes of other shares, too, so that all servers
+    /// know them.
     fn concerns(&mut self, change: &Change, lookups: &mut Lookups) -> Result<bool> {
         let base = Arc::clone(&self.base);
         let Some(buckets) = &base.entry().buckets else { return Ok(true) };

@@ -149,7 +149,7 @@ pub use property_store::{PropertyStore, Ticket};
 pub use query_order::QueryOrder;
 pub use record::EdgeRecord;
 pub(crate) use shard_map::id_bytes;
-pub use spec::PropertySpec;
+pub use spec::{LABELS, PropertySpec};
 pub use temporal::Temporal;
 pub use topology::{EdgeWeight, Topology};
 pub use transaction::Transaction;

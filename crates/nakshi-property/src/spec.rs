@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::value::{PropertyType, Scalar};
 
 /// The property that labels of nodes are kept as.
-pub(crate) const LABELS: &str = "labels";
+pub const LABELS: &str = "labels";
 
 /// Beginning of the names of properties that Nakshi keeps for itself.
 pub(crate) const RESERVED: &str = "nakshi:";

@@ -84,9 +84,7 @@ impl Source {
             Source::Transaction(transaction) => transaction.client(),
         }
     }
-}
 
-impl Source {
     /// Makes changes, as a commit or in the transaction; how many changed something, if that is known.
     pub(crate) fn make(&self, changes: &[Change]) -> server::Result<Option<u64>> {
         match self {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Array, RecordBatch};
 use nakshi::analysis::{self, Answer};
 use nakshi::table::Table;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 use serde_json::{Map, Value};
@@ -33,7 +33,7 @@ enum Stats {
     Told(String),
 }
 
-/// What a server tells of a run.
+/// The JSON object of [`nakshi::server::Ran`].
 #[cfg(feature = "server")]
 #[derive(serde::Deserialize)]
 struct Told {
@@ -56,6 +56,14 @@ impl Outcome {
         let table = some.then(|| Table::of_stream(&ran.rows, &vertices)).transpose()?;
         let stats = Stats::Told(stats.to_string());
         Ok(Self { algorithm, table: table.map(Arc::new), summary, stats })
+    }
+
+    /// The table, and the place of a column in it.
+    pub(crate) fn column(&self, name: &str) -> PyResult<(Arc<Table>, usize)> {
+        let table = Arc::clone(self.table()?);
+        let column = table.schema().index_of(name);
+        let column = column.map_err(|error| PyTypeError::new_err(error.to_string()))?;
+        Ok((table, column))
     }
 
     pub(crate) fn table(&self) -> PyResult<&Arc<Table>> {

@@ -296,9 +296,7 @@ impl PyProperties {
         property: &str,
     ) -> PyResult<u64> {
         let store = self.store()?;
-        let table = Arc::clone(outcome.get().table()?);
-        let column = table.schema().index_of(column);
-        let column = column.map_err(|error| PyTypeError::new_err(error.to_string()))?;
+        let (table, column) = outcome.get().column(column)?;
         long(py, None, |call| {
             Ok(nakshi::write_back(&store, &table, column, property, &call.cancel)?)
         })

@@ -196,9 +196,7 @@ impl Remote {
         column: &str,
         property: &str,
     ) -> PyResult<u64> {
-        let (source, table) = (self.source()?, Arc::clone(outcome.get().table()?));
-        let column = table.schema().index_of(column);
-        let column = column.map_err(|error| PyTypeError::new_err(error.to_string()))?;
+        let (source, (table, column)) = (self.source()?, outcome.get().column(column)?);
         let write = || {
             let (mut written, mut some) = (0, Vec::new());
             let mut changes = nakshi::changes(&table, column, property)?;

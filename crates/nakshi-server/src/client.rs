@@ -589,16 +589,8 @@ impl Queries for Client {
         let answer = self.repeated(|connection| {
             let mut stub = connection.stub.clone();
             let request = self.request(self.fresh(request.clone()));
-            self.wait(connection, async move {
-                let mut parts = stub.query(request).await?.into_inner();
-                let first = parts.message().await?;
-                let mut answer =
-                    first.ok_or_else(|| Status::internal("an answer without parts"))?;
-                while let Some(part) = parts.message().await? {
-                    parts::join(&mut answer, part);
-                }
-                Ok(answer)
-            })
+            let call = async move { parts::joined(stub.query(request).await?.into_inner()).await };
+            self.wait(connection, call)
         })?;
         // What comes later must not be older, whatever server answers.
         self.seen.fetch_max(answer.commit, Relaxed);

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use nakshi_property::bucket_of;
+use nakshi_property::{LABELS, bucket_of};
 use nakshi_store::{ExternalId, mix};
 use prost::Message;
 use tokio::task::JoinSet;
+use tonic::Request;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
-use tonic::{Request, Status};
 
 use crate::answer::is_short;
 use crate::channel::{Bearer, Peers};
@@ -39,8 +39,6 @@ const WATCH: (Duration, Duration) = (Duration::from_millis(500), Duration::from_
 const HEDGE: Duration = Duration::from_millis(50);
 /// Time for which a server that did not answer is asked last.
 const AWAY: Duration = Duration::from_secs(2);
-/// Property with the labels of a node.
-const LABELS: &str = "labels";
 
 type Stub = GraphClient<InterceptedService<Channel, Bearer>>;
 
@@ -87,7 +85,7 @@ pub(crate) trait Here: Send + Sync {
     fn shipped(&self) -> &Shipped;
 }
 
-/// What all parts of an answer have in common.
+/// The commit, the age and the server's place in its calls that all parts of an answer share.
 #[derive(Clone)]
 struct Asked {
     here: Arc<dyn Here>,
@@ -258,15 +256,26 @@ impl Gateway {
         self: &Arc<Self>,
         asked: &Asked,
         query: Query,
-        mut error: Error,
+        error: Error,
     ) -> Result<Answer> {
         let request = asked.part(query);
         if self.has_all() {
             return asked.here.answer(request).await;
         }
         let all: Vec<usize> = (0..self.placement.whole()).collect();
-        for server in self.chosen(&all, None) {
-            match self.call(asked, server, request.clone()).await {
+        self.ask_in_turn(asked, &self.chosen(&all, None), request, error).await
+    }
+
+    /// Asks servers one after the other until one answers; fails with the last error, or with `error`.
+    async fn ask_in_turn(
+        &self,
+        asked: &Asked,
+        servers: &[usize],
+        request: QueryRequest,
+        mut error: Error,
+    ) -> Result<Answer> {
+        for server in servers {
+            match self.call(asked, *server, request.clone()).await {
                 Err(failed) if failed.kind == ErrorKind::Unavailable => error = failed,
                 answered => return answered,
             }
@@ -302,13 +311,7 @@ impl Gateway {
             }
             rest = others;
         }
-        for server in rest {
-            match self.call(asked, *server, request.clone()).await {
-                Err(failed) if failed.kind == ErrorKind::Unavailable => error = failed,
-                answered => return answered,
-            }
-        }
-        Err(error)
+        self.ask_in_turn(asked, rest, request, error).await
     }
 
     /// Servers in the order in which they are asked: those first that have answered lately, and of two chosen at
@@ -365,15 +368,7 @@ impl Gateway {
         shipped.sent(request.encoded_len());
         let mut message = Request::new(request);
         message.set_timeout(self.time);
-        let call = async {
-            let mut parts = stub.query(message).await?.into_inner();
-            let none = || Status::internal("an answer without parts");
-            let mut answer = parts.message().await?.ok_or_else(none)?;
-            while let Some(part) = parts.message().await? {
-                parts::join(&mut answer, part);
-            }
-            Ok::<_, Status>(answer)
-        };
+        let call = async { parts::joined(stub.query(message).await?.into_inner()).await };
         let answered = call.await.map_err(Error::from);
         match &answered {
             Ok(answer) => shipped.received(answer.encoded_len()),
@@ -436,15 +431,18 @@ impl Gateway {
         Ok(merged)
     }
 
-    /// Positions of ids, by the share that has them.
-    fn by_share(&self, ids: &[ExternalId]) -> Vec<(usize, Vec<usize>)> {
-        let mut places = vec![Vec::new(); self.placement.shares()];
+    /// Positions of ids, and the ids themselves, by the share that has them.
+    fn by_share(&self, ids: &[ExternalId]) -> Vec<(usize, Vec<usize>, Vec<v1::Id>)> {
+        let mut all: Vec<_> =
+            (0..self.placement.shares()).map(|share| (share, Vec::new(), Vec::new())).collect();
         for (place, id) in ids.iter().enumerate() {
-            if let Some(places) = places.get_mut(self.placement.share_with(id)) {
+            if let Some((_, places, own)) = all.get_mut(self.placement.share_with(id)) {
                 places.push(place);
+                own.push(wire::id(id));
             }
         }
-        places.into_iter().enumerate().filter(|(_, places)| !places.is_empty()).collect()
+        all.retain(|(_, places, _)| !places.is_empty());
+        all
     }
 
     async fn node_properties(
@@ -454,18 +452,17 @@ impl Gateway {
     ) -> Result<Answer> {
         let ids = wire::of_ids(query.ids)?;
         asked.here.limits().refuse_rows(ids.len() as u64)?;
-        let by_share = self.by_share(&ids);
-        let part = |(share, places): &(usize, Vec<usize>)| {
-            let ids = places.iter().filter_map(|place| ids.get(*place)).map(wire::id).collect();
+        let (mut parts, mut all) = (Vec::new(), Vec::new());
+        for (share, places, ids) in self.by_share(&ids) {
             let names = query.names.clone();
             let query = Query::NodeProperties(v1::NodeProperties { ids, names });
-            (*share, asked.part(query))
-        };
-        let answers = self.ask_each(asked, by_share.iter().map(part).collect()).await?;
+            parts.push((share, asked.part(query)));
+            all.push(places);
+        }
         let mut properties = vec![v1::Properties::default(); ids.len()];
-        for ((_, places), answer) in by_share.iter().zip(answers) {
-            for (place, found) in places.iter().zip(answer.properties) {
-                if let Some(properties) = properties.get_mut(*place) {
+        for (places, answer) in all.into_iter().zip(self.ask_each(asked, parts).await?) {
+            for (place, found) in places.into_iter().zip(answer.properties) {
+                if let Some(properties) = properties.get_mut(place) {
                     *properties = found;
                 }
             }
@@ -487,7 +484,8 @@ impl Gateway {
         }
         let ids = wire::of_ids(std::mem::take(&mut found.ids))?;
         let step = v1::Frontier { r#where: wanted, select: true, ..v1::Frontier::default() };
-        let (mut chosen, _) = self.step(asked, &ids, &step).await?;
+        let (chosen, _) = self.step(asked, &ids, &step).await?;
+        let mut chosen = in_order(&ids, &chosen);
         let limit = limit.and_then(|limit| usize::try_from(limit).ok());
         chosen.truncate(limit.unwrap_or(usize::MAX));
         if chosen.is_empty() && (has_labels(&step.r#where) || ids.is_empty()) {
@@ -496,26 +494,24 @@ impl Gateway {
         Ok(Answer { ids: chosen.iter().map(wire::id).collect(), ..found })
     }
 
-    /// A step from some nodes, each once: those that meet the conditions, in their order, and the nodes that
+    /// A step from some nodes: those that meet the conditions, as the store writes their ids, and the nodes that
     /// edges lead to.
     async fn step(
         self: &Arc<Self>,
         asked: &Asked,
         ids: &[ExternalId],
         step: &v1::Frontier,
-    ) -> Result<(Vec<ExternalId>, Vec<ExternalId>)> {
-        let by_share = self.by_share(ids);
-        let part = |(share, places): &(usize, Vec<usize>)| {
-            let ids = places.iter().filter_map(|place| ids.get(*place)).map(wire::id).collect();
-            (*share, asked.part(Query::Frontier(v1::Frontier { ids, ..step.clone() })))
+    ) -> Result<(HashSet<ExternalId>, Vec<ExternalId>)> {
+        let part = |(share, _, ids)| {
+            (share, asked.part(Query::Frontier(v1::Frontier { ids, ..step.clone() })))
         };
-        let answers = self.ask_each(asked, by_share.iter().map(part).collect()).await?;
+        let parts = self.by_share(ids).into_iter().map(part).collect();
         let (mut chosen, mut reached) = (HashSet::new(), Vec::new());
-        for answer in answers {
+        for answer in self.ask_each(asked, parts).await? {
             chosen.extend(wire::of_ids(answer.ids)?);
             reached.extend(wire::of_ids(answer.reached)?);
         }
-        Ok((ids.iter().filter(|id| chosen.contains(id)).cloned().collect(), reached))
+        Ok((chosen, reached))
     }
 
     async fn expand(self: &Arc<Self>, asked: &Asked, query: v1::Expand) -> Result<Answer> {
@@ -523,20 +519,8 @@ impl Gateway {
         let most = query.limit.unwrap_or(u64::MAX).min(limits.rows as u64 + 1) as usize;
         let v1::Expand { edge_type, r#where, hops, .. } = query;
         let plain = v1::Frontier { edge_type, ..v1::Frontier::default() };
-        // The given nodes, as the store writes their ids.
-        let ids = wire::of_ids(query.ids)?;
-        let by_share = self.by_share(&ids);
-        let part = |(share, places): &(usize, Vec<usize>)| {
-            let ids = places.iter().filter_map(|place| ids.get(*place)).map(wire::id).collect();
-            let first = v1::Frontier { ids, select: true, reach: hops > 0, ..plain.clone() };
-            (*share, asked.part(Query::Frontier(first)))
-        };
-        let mut seen = HashSet::new();
-        let mut reached = Vec::new();
-        for answer in self.ask_each(asked, by_share.iter().map(part).collect()).await? {
-            seen.extend(wire::of_ids(answer.ids)?);
-            reached.extend(wire::of_ids(answer.reached)?);
-        }
+        let first = v1::Frontier { select: true, reach: hops > 0, ..plain.clone() };
+        let (mut seen, mut reached) = self.step(asked, &wire::of_ids(query.ids)?, &first).await?;
         let mut found = Answer { commit: asked.commit.unwrap_or_default(), ..Answer::default() };
         for distance in 1..=hops {
             reached.retain(|id| seen.insert(id.clone()));
@@ -547,6 +531,7 @@ impl Gateway {
             let (r#where, reach) = (r#where.clone(), distance < hops);
             let step = v1::Frontier { r#where, select: true, reach, ..plain.clone() };
             let (chosen, next) = self.step(asked, &reached, &step).await?;
+            let chosen = in_order(&reached, &chosen);
             found.distances.extend(chosen.iter().map(|_| distance));
             found.ids.extend(chosen.iter().map(wire::id));
             reached = next;
@@ -560,6 +545,11 @@ impl Gateway {
             false => Ok(found),
         }
     }
+}
+
+/// Those of some ids that were chosen.
+fn in_order(ids: &[ExternalId], chosen: &HashSet<ExternalId>) -> Vec<ExternalId> {
+    ids.iter().filter(|id| chosen.contains(id)).cloned().collect()
 }
 
 /// Nothing was found, and only a server with the whole graph knows whether that is an error.

@@ -8,7 +8,8 @@
 //! - [`v1`] has the messages, from `proto/nakshi/v1/graph.proto`
 //!
 //! The modules inside: `wire` translates ids, values and changes into messages and back, `answer` runs a
-//! query, `runs` runs an algorithm in a process of its own, `parts` cuts long answers, `session` runs a transaction step by step, and `service` joins
+//! query, `runs` runs an algorithm in a process of its own, `parts` cuts long answers, `session` runs a
+//! transaction step by step, and `service` joins
 //! them to the interface. `outcomes` remembers what became of
 //! commits, so that a repeated one is not made twice. `metrics` counts calls, and `http` shows what it has counted; `logs`
 //! has the lines for the operator. `replication` has several servers agree on the commits of one graph;

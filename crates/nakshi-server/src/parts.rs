@@ -1,6 +1,7 @@
 //! Long answers: cut into parts for the way, and joined again.
 
 use prost::Message;
+use tonic::{Status, Streaming};
 
 use crate::v1::Answer;
 
@@ -71,6 +72,16 @@ pub(crate) fn join(answer: &mut Answer, mut part: Answer) {
     answer.range = part.range.or(answer.range.take());
     answer.schema.push_str(&part.schema);
     answer.more = part.more;
+}
+
+/// Reads all parts of an answer, and joins them.
+pub(crate) async fn joined(mut parts: Streaming<Answer>) -> Result<Answer, Status> {
+    let none = || Status::internal("an answer without parts");
+    let mut answer = parts.message().await?.ok_or_else(none)?;
+    while let Some(part) = parts.message().await? {
+        join(&mut answer, part);
+    }
+    Ok(answer)
 }
 
 #[cfg(test)]

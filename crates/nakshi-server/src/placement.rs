@@ -18,6 +18,8 @@ pub(crate) struct Placement {
     shares: Vec<Vec<usize>>,
     /// The share of each bucket.
     dealt: Vec<usize>,
+    /// The buckets of each share.
+    buckets: Vec<BucketSet>,
 }
 
 impl Placement {
@@ -28,14 +30,21 @@ impl Placement {
         let replicas = replicas.filter(|replicas| *replicas < servers).unwrap_or(servers).max(1);
         let count = sharing / replicas;
         if count == 0 {
-            return Placement { whole: servers, shares: Vec::new(), dealt: Vec::new() };
+            let (shares, dealt, buckets) = (Vec::new(), Vec::new(), Vec::new());
+            return Placement { whole: servers, shares, dealt, buckets };
         }
         let mut shares = vec![Vec::new(); count];
         for number in 0..sharing {
             shares[number % count].push(WHOLE + number);
         }
-        let dealt = (0..BUCKETS).map(|bucket| jump(mix(bucket.into()), count)).collect();
-        Placement { whole: WHOLE, shares, dealt }
+        let dealt: Vec<usize> =
+            (0..BUCKETS).map(|bucket| jump(mix(bucket.into()), count)).collect();
+        let of = |share| {
+            let dealt = (0..).zip(&dealt).filter(move |(_, of)| **of == share);
+            BucketSet::new(dealt.map(|(bucket, _)| bucket))
+        };
+        let buckets = (0..count).map(of).collect();
+        Placement { whole: WHOLE, shares, dealt, buckets }
     }
 
     /// Number of servers with the whole graph, which come first.
@@ -61,8 +70,7 @@ impl Placement {
 
     /// The buckets of a share.
     pub(crate) fn buckets(&self, share: usize) -> BucketSet {
-        let dealt = (0..).zip(&self.dealt);
-        BucketSet::new(dealt.filter(|(_, of)| **of == share).map(|(bucket, _)| bucket))
+        self.buckets.get(share).cloned().unwrap_or_default()
     }
 
     /// The share that has a node.

@@ -127,11 +127,7 @@ impl Served {
         }
     }
 
-    /// Returns true unless this server has a share of the graph.
-    fn has_all(&self) -> bool {
-        self.gateway.as_ref().is_none_or(|gateway| gateway.has_all())
-    }
-
+    /// The share of this server, if it has one.
     fn share(&self) -> Option<v1::Share> {
         self.gateway.as_ref().and_then(|gateway| gateway.share())
     }
@@ -141,7 +137,9 @@ impl Served {
     /// # Errors
     /// [`ErrorKind::Moved`], with the address of a server that has it.
     fn refuse_without_all(&self) -> Result<()> {
-        let Some(group) = self.group.as_ref().filter(|_| !self.has_all()) else { return Ok(()) };
+        let Some(group) = self.group.as_ref().filter(|_| self.share().is_some()) else {
+            return Ok(());
+        };
         let leader = group.leader().or_else(|| group.servers().into_iter().next());
         let what = "this server has a share of the graph; ask one that has all of it";
         Err(Error { leader, ..Error::new(ErrorKind::Moved, what) })
@@ -577,7 +575,7 @@ impl Graph for Service {
         let role = match group {
             None => "server",
             Some(group) if group.leads() => "leader",
-            Some(_) if !served.has_all() => "share",
+            Some(_) if served.share().is_some() => "share",
             Some(_) => "follower",
         };
         Ok(Response::new(StatusReply {
