@@ -6,6 +6,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (file, folder) = ("nakshi/v1/graph.proto", "proto");
     let between_servers = "nakshi/replica/v1/replica.proto";
     println!("cargo:rerun-if-changed={folder}");
+    println!("cargo:rustc-check-cfg=cfg(tokio_unstable)");
     let out = std::env::var("OUT_DIR")?;
     let mut compiler = protox::Compiler::new([folder])?;
     let compiler = compiler.include_source_info(true).include_imports(true).open_file(file)?;

@@ -11,6 +11,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from .errors import ConflictError, ParameterError
+from .pipeline import Pipeline
 from .progress import ProgressArgument
 from .property import PATIENCE, Batch, Changes, Transaction
 from .queries import Queries, Search, Tao
@@ -180,6 +181,14 @@ class AsyncRemoteGraph(_Asks[RemoteGraph]):
         """Read and write in an ``async with`` block, and commit at its end if nothing has changed meanwhile;
         see :meth:`nakshi.Graph.transaction`."""
         return self._transaction(alone=False)
+
+    @asynccontextmanager
+    async def pipeline(self) -> AsyncIterator[Pipeline]:
+        """Send many queries at once, and wait for the server once; see :meth:`nakshi.RemoteGraph.pipeline`.
+        ``result()`` of the answers does not wait after the block."""
+        with self._blocking.pipeline() as asked:
+            yield asked
+            await self._aside(asked.send)
 
     @asynccontextmanager
     async def _transaction(self, *, alone: bool) -> AsyncIterator[AsyncTransaction]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .errors import ParameterError, UnsupportedError
+from .pipeline import Pipeline
 from .progress import ProgressArgument, reporting
 from .property import Transactions, Written
 from .result import Result
@@ -88,6 +89,20 @@ class RemoteGraph(Transactions):
                 progress=sink,
             )
         return Result(core)
+
+    def pipeline(self) -> Pipeline:
+        """Send many queries at once, and wait for the server once.
+
+        A query over a network mostly waits. In a pipeline each method returns at once, and the end of the
+        ``with`` block sends all queries in one call:
+
+        >>> with graph.pipeline() as p:                                       # doctest: +SKIP
+        ...     cities = [p.get_node_property(id, "city") for id in friends]
+        >>> [city.result() for city in cities]                                # doctest: +SKIP
+
+        Each query reads the state that is the newest when the server comes to it.
+        """
+        return Pipeline(self._core.pipeline())
 
     def status(self) -> dict[str, Any]:
         """The server and its graph.

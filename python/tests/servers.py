@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.request
@@ -30,16 +31,16 @@ class Server:
         wrap: Sequence[str] = (),
     ) -> None:
         command = [*wrap, sys.executable, "-m", "nakshi", "serve", str(store), "--listen", listen]
+        # A pipe that nobody reads would stop the server once it is full.
+        self._log = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
-            [*command, *map(str, options)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+            [*command, *map(str, options)], stdout=subprocess.PIPE, stderr=self._log, text=True
         )
-        assert self.process.stdout is not None and self.process.stderr is not None
+        assert self.process.stdout is not None
         line = self.process.stdout.readline().split()
         if not line:
-            raise RuntimeError(self.process.stderr.read())
+            self.wait()
+            raise RuntimeError(self.log)
         assert line[0] == "ready", line
         urls = {url.partition(":")[0]: url for url in line[1:]}
         #: As ``nakshi://HOST:PORT``.
@@ -65,11 +66,12 @@ class Server:
 
     def wait(self) -> int:
         code = self.process.wait(timeout=30)
-        assert self.process.stdout is not None and self.process.stderr is not None
-        #: What it wrote to standard error.
-        self.log = self.process.stderr.read()
+        assert self.process.stdout is not None
         self.process.stdout.close()
-        self.process.stderr.close()
+        self._log.seek(0)
+        #: What it wrote to standard error.
+        self.log = self._log.read()
+        self._log.close()
         return code
 
 

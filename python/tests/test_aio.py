@@ -38,7 +38,7 @@ def test_all_methods_are_there(twin: type, other: type) -> None:
     assert names - set(dir(twin)) <= {"commit_async"}
     for name in names & set(dir(twin)):
         mine, method = getattr(twin, name), getattr(other, name)
-        if name in ("batch", "transaction", "transact") or not callable(method):
+        if name in ("batch", "pipeline", "transaction", "transact") or not callable(method):
             continue
         assert inspect.signature(mine) == inspect.signature(method), name
         assert inspect.iscoroutinefunction(mine) and mine.__doc__, name

@@ -41,6 +41,7 @@ def three(store: Path, *options: object) -> Iterator[Server]:
         pids = [one["pid"] for one in servers(server.address)]
     except BaseException:
         server.end(signal.SIGKILL)
+        print(server.log)
         raise
     assert server.end() == 0, server.log
     for pid in pids:

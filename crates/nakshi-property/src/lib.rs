@@ -146,7 +146,7 @@ pub use neighbors::{LogState, log_state};
 pub use outcome::FoundCommit;
 pub use project::{Along, Projection, project};
 pub use property_store::{PropertyStore, Ticket};
-pub use query_order::QueryOrder;
+pub use query_order::{QueryOrder, added_up};
 pub use record::EdgeRecord;
 pub(crate) use shard_map::id_bytes;
 pub use spec::{LABELS, PropertySpec};

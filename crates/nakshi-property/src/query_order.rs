@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::schema::Properties;
-use super::value::items;
+use super::value::{PropertyType, Value, items};
 use nakshi_store::{Error, Result};
 
 /// Order and number of the nodes or edges that a query returns.
@@ -19,6 +19,18 @@ pub struct QueryOrder<'o> {
 }
 
 impl QueryOrder<'_> {
+    /// Sorts rows that were found in several parts of a graph by the values that `key` returns for them.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a list.
+    pub fn sort_by_value<T>(
+        &self,
+        found: Vec<T>,
+        key: impl Fn(&T) -> Option<Value>,
+    ) -> Result<Vec<T>> {
+        self.sort(found, |one| key(one).map_or(Ok(None), |value| encoded(&value)))
+    }
+
     /// Sorts `found` by the encoded value that `key` returns for each.
     pub(super) fn sort<T>(
         &self,
@@ -40,6 +52,30 @@ impl QueryOrder<'_> {
     pub(super) fn cut<T>(&self, found: &mut Vec<T>) {
         found.truncate(self.limit.unwrap_or(usize::MAX));
     }
+}
+
+/// A value as it is sorted; `None` for null.
+fn encoded(value: &Value) -> Result<Option<Vec<u8>>> {
+    let Some(ty) = value.ty() else { return Ok(None) };
+    let mut bytes = Vec::new();
+    value.encode(PropertyType::of(ty.scalar), &mut bytes)?;
+    Ok(Some(bytes))
+}
+
+/// Adds up the counts of several parts of a graph, in the order that one part has: the most frequent value
+/// first, ties by value.
+///
+/// # Errors
+/// [`Error::Invalid`] for a list.
+pub fn added_up(parts: impl IntoIterator<Item = (Value, u64)>) -> Result<Vec<(Value, u64)>> {
+    let (mut all, mut values) = (ValueCounts::default(), HashMap::new());
+    for (value, count) in parts {
+        let key = encoded(&value)?;
+        *all.counts.entry(key.clone()).or_default() += count;
+        values.insert(key, value);
+    }
+    let of = |(key, count)| (values.remove(&key).unwrap_or(Value::Null), count);
+    Ok(all.finish().into_iter().map(of).collect())
 }
 
 impl Properties {
@@ -86,5 +122,23 @@ impl ValueCounts {
         let mut counts: Vec<_> = self.counts.into_iter().collect();
         counts.sort_unstable_by(|(a, m), (b, n)| n.cmp(m).then_with(|| a.cmp(b)));
         counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_merged_as_one_graph_would_answer() {
+        let text = |text: &str| Value::String(text.to_owned());
+        let parts =
+            [(text("b"), 2), (Value::Null, 1), (text("a"), 1), (Value::Null, 1), (text("b"), 1)];
+        let added = added_up(parts).unwrap();
+        assert_eq!(added, [(text("b"), 3), (Value::Null, 2), (text("a"), 1)]);
+        let order = QueryOrder { descending: true, ..QueryOrder::default() };
+        let rows = vec![(1, Value::Int(-3)), (2, Value::Null), (3, Value::Int(5))];
+        let sorted = order.sort_by_value(rows, |(_, value)| Some(value.clone())).unwrap();
+        assert_eq!(sorted.iter().map(|(row, _)| *row).collect::<Vec<_>>(), [3, 1, 2]);
     }
 }

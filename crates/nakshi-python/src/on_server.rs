@@ -1,10 +1,13 @@
 //! Queries, edge records and errors of a server.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nakshi::property::{Change, EdgeId};
+use nakshi::server::v1::query_request::Query;
+use nakshi::server::v1::{Answer, QueryRequest};
 use nakshi::server::{self, Client, ErrorKind, Queries, RemoteRecord, RemoteTransaction};
 use pyo3::import_exception;
 use pyo3::prelude::*;
@@ -70,10 +73,76 @@ impl From<server::Error> for Failure {
     }
 }
 
-/// A server, or a transaction on it: both answer queries.
+/// A server, a transaction on it, or queries that are sent to it together: all answer queries.
 pub(crate) enum Source {
     Client(Arc<Client>),
     Transaction(Box<RemoteTransaction>),
+    Pipeline(Box<Pipeline>),
+}
+
+/// Queries that are sent together. A query that is asked is written down, and fails. When the answers are there
+/// it is asked again, and gets those that were chosen for it.
+pub(crate) struct Pipeline {
+    client: Arc<Client>,
+    state: Mutex<Pipelined>,
+}
+
+#[derive(Default)]
+struct Pipelined {
+    /// Queries that were not sent yet.
+    queries: Vec<Query>,
+    answers: Vec<server::Result<Answer>>,
+    /// Numbers of the answers that the next queries get.
+    chosen: VecDeque<usize>,
+}
+
+impl Pipeline {
+    pub(crate) fn new(client: &Arc<Client>) -> Self {
+        Pipeline { client: Arc::clone(client), state: Mutex::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, Pipelined> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Number of queries so far, those that were sent among them.
+    pub(crate) fn len(&self) -> usize {
+        let state = self.state();
+        state.answers.len() + state.queries.len()
+    }
+
+    /// Sends the queries that were not sent yet, and waits for their answers.
+    pub(crate) fn send(&self) -> server::Result<()> {
+        let queries = self.state().queries.clone();
+        if !queries.is_empty() {
+            let answers = self.client.ask_each(queries)?;
+            let mut state = self.state();
+            state.queries.clear();
+            state.answers.extend(answers);
+        }
+        Ok(())
+    }
+
+    /// Has the next queries get the answers of earlier ones, by their numbers from 0.
+    pub(crate) fn choose(&self, numbers: Vec<usize>) {
+        self.state().chosen = numbers.into();
+    }
+
+    fn ask(&self, request: QueryRequest) -> server::Result<Answer> {
+        let mut state = self.state();
+        let chosen = state.chosen.pop_front();
+        if let Some(answer) = chosen.and_then(|number| state.answers.get(number)) {
+            return answer.clone();
+        }
+        let unsupported = |what| Err(server::Error::new(ErrorKind::Unsupported, what));
+        match request.query {
+            Some(query) if !request.keep && request.commit.is_none() => {
+                state.queries.push(query);
+                unsupported("the pipeline was not sent yet")
+            }
+            _ => unsupported("a pipeline reads no edge records; use tao.assoc_range, or the graph"),
+        }
+    }
 }
 
 impl Source {
@@ -82,6 +151,7 @@ impl Source {
         match self {
             Source::Client(client) => client,
             Source::Transaction(transaction) => transaction.client(),
+            Source::Pipeline(pipeline) => &pipeline.client,
         }
     }
 
@@ -89,16 +159,21 @@ impl Source {
     pub(crate) fn make(&self, changes: &[Change]) -> server::Result<Option<u64>> {
         match self {
             Source::Client(client) => client.commit(changes),
+            Source::Pipeline(_) => {
+                let what = "a pipeline makes no changes; use batch() or a transaction of the graph";
+                Err(server::Error::new(ErrorKind::Unsupported, what))
+            }
             Source::Transaction(transaction) => transaction.apply(changes).map(Some),
         }
     }
 }
 
 impl Queries for Source {
-    fn ask(&self, request: server::v1::QueryRequest) -> server::Result<server::v1::Answer> {
+    fn ask(&self, request: QueryRequest) -> server::Result<Answer> {
         match self {
             Source::Client(client) => client.ask(request),
             Source::Transaction(transaction) => transaction.ask(request),
+            Source::Pipeline(pipeline) => pipeline.ask(request),
         }
     }
 }

@@ -15,7 +15,9 @@ use crate::changes::changes_of;
 use crate::conditions::{Asked, conditions};
 use crate::edge_record::Record;
 use crate::errors::{Failure, UnsupportedError};
-use crate::on_server::{RecordOnServer, Source, asked, edge, edges, interrupted, no_edge};
+use crate::on_server::{
+    Pipeline, RecordOnServer, Source, asked, edge, edges, interrupted, no_edge,
+};
 use crate::outcome::Outcome;
 use crate::property::{PyTicket, ended};
 use crate::values::{
@@ -49,6 +51,13 @@ impl Remote {
         match &*source {
             Source::Transaction(transaction) if transaction.has_ended() => Err(ended()),
             _ => Ok(source),
+        }
+    }
+
+    fn of_pipeline<T>(&self, f: impl FnOnce(&Pipeline) -> T) -> PyResult<T> {
+        match &*self.opened()? {
+            Source::Pipeline(pipeline) => Ok(f(pipeline)),
+            _ => Err(PyTypeError::new_err("this is no pipeline")),
         }
     }
 
@@ -122,6 +131,30 @@ impl Remote {
         self.ask(py, |source| source.catalog(exact))
     }
 
+    /// Queries that are sent together.
+    fn pipeline(&self) -> PyResult<Self> {
+        let pipeline = Pipeline::new(self.source()?.client());
+        Ok(Remote::of(&self.address, Source::Pipeline(Box::new(pipeline))))
+    }
+
+    /// Number of queries of a pipeline so far.
+    fn asked(&self) -> PyResult<usize> {
+        self.of_pipeline(Pipeline::len)
+    }
+
+    /// Sends the queries of a pipeline that were not sent yet, and waits for their answers.
+    fn send(&self, py: Python<'_>) -> PyResult<()> {
+        self.ask(py, |source| match source {
+            Source::Pipeline(pipeline) => pipeline.send(),
+            _ => Ok(()),
+        })
+    }
+
+    /// Has the next queries of a pipeline get the answers of earlier ones, by their numbers from 0.
+    fn choose(&self, numbers: Vec<usize>) -> PyResult<()> {
+        self.of_pipeline(|pipeline| pipeline.choose(numbers))
+    }
+
     /// Begins a transaction; other commits wait for one that runs alone.
     fn transaction(&self, py: Python<'_>, alone: bool) -> PyResult<Self> {
         let begun = self.ask(py, |source| source.client().transaction(alone))?;
@@ -138,7 +171,7 @@ impl Remote {
                 transaction.roll_back();
                 Ok(0)
             }
-            Source::Client(_) => {
+            Source::Client(_) | Source::Pipeline(_) => {
                 Err(server::Error::new(ErrorKind::Parameter, "this is no transaction"))
             }
         })

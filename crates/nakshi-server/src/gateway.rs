@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use nakshi_property::{LABELS, bucket_of};
+use nakshi_property::{LABELS, QueryOrder, Value, bucket_of};
 use nakshi_store::{ExternalId, mix};
 use prost::Message;
 use tokio::task::JoinSet;
@@ -37,6 +37,8 @@ const CONNECT: Duration = Duration::from_secs(1);
 const WATCH: (Duration, Duration) = (Duration::from_millis(500), Duration::from_millis(1000));
 /// Time after which a short query is asked of a second server, too.
 const HEDGE: Duration = Duration::from_millis(50);
+/// Name under which edges are sorted by their time, if they have no such property.
+const TIME: &str = "timestamp";
 /// Time for which a server that did not answer is asked last.
 const AWAY: Duration = Duration::from_secs(2);
 
@@ -134,30 +136,34 @@ fn node_of(query: &Query) -> Option<&v1::Id> {
     }
 }
 
-/// Returns true if rows may come in any order.
-fn unordered(order: Option<&v1::Order>) -> bool {
-    order.is_none_or(|order| order.by.is_none())
+/// Returns true for a search whose answer is made from those of each share.
+fn is_search(query: &Query) -> bool {
+    matches!(query, Query::Nodes(_) | Query::Edges(_) | Query::CountNodes(_) | Query::CountEdges(_))
 }
 
-/// Returns true for a search whose answer is that of each share, one after the other.
-fn is_search(query: &Query) -> bool {
+/// The order of a search, if it has one.
+fn order_of(query: &Query) -> Option<&v1::Order> {
     match query {
-        Query::Nodes(query) => unordered(query.order.as_ref()),
-        Query::Edges(query) => unordered(query.order.as_ref()),
-        Query::CountNodes(query) => query.by.is_none(),
-        Query::CountEdges(query) => query.by.is_none(),
-        _ => false,
+        Query::Nodes(query) => query.order.as_ref(),
+        Query::Edges(query) => query.order.as_ref(),
+        Query::Neighbors(query) => query.order.as_ref(),
+        _ => None,
     }
 }
 
 /// Most rows of a search.
-fn limit_of(query: &Query) -> Option<u64> {
-    match query {
-        Query::Nodes(v1::Nodes { order, .. }) | Query::Edges(v1::Edges { order, .. }) => {
-            order.as_ref().and_then(|order| order.limit)
-        }
-        _ => None,
+fn limit_of(query: &Query) -> usize {
+    let limit = order_of(query).and_then(|order| order.limit);
+    limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
+}
+
+/// The value of a property by which an edge is sorted.
+fn value_of(edge: &v1::Edge, by: &str, as_time: bool) -> Option<Value> {
+    if as_time {
+        return Some(Value::Int(edge.timestamp));
     }
+    let found = edge.properties.iter().find(|property| property.name == by)?;
+    wire::of_value(found.value.clone()).ok()
 }
 
 /// Returns true if nodes with a label are wanted. Only a server with the whole graph knows whether there is such
@@ -239,9 +245,7 @@ impl Gateway {
         let merged = match query {
             query if is_search(&query) => self.search(&one, query).await,
             Query::NodeProperties(query) => self.node_properties(&one, query).await,
-            Query::Neighbors(query) if unordered(query.order.as_ref()) => {
-                self.neighbors(&one, query).await
-            }
+            Query::Neighbors(query) => self.neighbors(&one, query).await,
             Query::Expand(query) => self.expand(&one, query).await,
             _ => Err(Error::new(ErrorKind::Gone, "only servers with the whole graph answer this")),
         };
@@ -404,7 +408,6 @@ impl Gateway {
 
     /// A search of all shares.
     async fn search(self: &Arc<Self>, asked: &Asked, query: Query) -> Result<Answer> {
-        let limit = limit_of(&query).and_then(|limit| usize::try_from(limit).ok());
         let part = |share| {
             let buckets = self.placement.buckets(share).to_bytes();
             (share, QueryRequest { buckets, ..asked.part(query.clone()) })
@@ -415,20 +418,46 @@ impl Gateway {
             let count = answer.count.map(|count| count + merged.count.unwrap_or(0));
             parts::join(&mut merged, Answer { count, ..answer });
         }
-        let limit = limit.unwrap_or(usize::MAX);
-        merged.ids.truncate(limit);
-        merged.edges.truncate(limit);
-        asked.here.limits().refuse_rows(merged.ids.len().max(merged.edges.len()) as u64)?;
+        merged.ids = self.sorted(asked, merged.ids, &query).await?;
+        merged.edges = sorted_edges(merged.edges, &query)?;
+        merged.counts = added_up(merged.counts)?;
+        let rows = merged.ids.len().max(merged.edges.len()).max(merged.counts.len());
+        asked.here.limits().refuse_rows(rows as u64)?;
         let wanted = match &query {
             Query::Nodes(query) => &query.r#where[..],
             Query::CountNodes(query) => &query.r#where[..],
             _ => &[],
         };
-        let found = !merged.ids.is_empty() || merged.count.is_some_and(|count| count > 0);
+        let found = rows > 0 || merged.count.is_some_and(|count| count > 0);
         if has_labels(wanted) && !found {
             return Err(unsure());
         }
         Ok(merged)
+    }
+
+    /// Nodes in the order of a query, and no more than it wants.
+    async fn sorted(
+        self: &Arc<Self>,
+        asked: &Asked,
+        mut ids: Vec<v1::Id>,
+        query: &Query,
+    ) -> Result<Vec<v1::Id>> {
+        let order = order_of(query);
+        if let Some((by, order)) = order.and_then(|order| Some((order.by.as_ref()?, order))) {
+            let names = Some(v1::Names { names: vec![by.clone()] });
+            let keys = v1::NodeProperties { ids: ids.clone(), names };
+            let keys = self.node_properties(asked, keys).await?.properties;
+            let value = |(_, found): &(v1::Id, v1::Properties)| {
+                let property = found.properties.first()?;
+                wire::of_value(property.value.clone()).ok()
+            };
+            let keyed = ids.into_iter().zip(keys).collect();
+            let order = QueryOrder { descending: order.descending, ..QueryOrder::default() };
+            let sorted = order.sort_by_value(keyed, value)?;
+            ids = sorted.into_iter().map(|(id, _)| id).collect();
+        }
+        ids.truncate(limit_of(query));
+        Ok(ids)
     }
 
     /// Positions of ids, and the ids themselves, by the share that has them.
@@ -473,25 +502,26 @@ impl Gateway {
     /// The destinations are where the node is, and their properties where they are.
     async fn neighbors(self: &Arc<Self>, asked: &Asked, query: v1::Neighbors) -> Result<Answer> {
         let share = self.placement.share_with(&wire::of_id(query.id.clone())?);
-        let wanted = query.r#where;
-        // Names are checked before there is a node to look at.
-        let limit = query.order.as_ref().and_then(|order| order.limit);
-        let order = query.order.filter(|_| wanted.is_empty());
+        let (wanted, again) = (query.r#where.clone(), Query::Neighbors(query.clone()));
+        let sorts = query.order.as_ref().is_some_and(|order| order.by.is_some());
+        let order = query.order.filter(|_| wanted.is_empty() && !sorts);
         let all = v1::Neighbors { r#where: Vec::new(), order, ..query };
         let mut found = self.ask(asked, share, None, asked.part(Query::Neighbors(all))).await?;
-        if wanted.is_empty() {
-            return Ok(found);
+        let nobody = found.ids.is_empty();
+        if !wanted.is_empty() {
+            let ids = wire::of_ids(std::mem::take(&mut found.ids))?;
+            let step = v1::Frontier { r#where: wanted, select: true, ..v1::Frontier::default() };
+            let (chosen, _) = self.step(asked, &ids, &step).await?;
+            found.ids = in_order(&ids, &chosen).iter().map(wire::id).collect();
+            if found.ids.is_empty() && (has_labels(&step.r#where) || nobody) {
+                return Err(unsure());
+            }
         }
-        let ids = wire::of_ids(std::mem::take(&mut found.ids))?;
-        let step = v1::Frontier { r#where: wanted, select: true, ..v1::Frontier::default() };
-        let (chosen, _) = self.step(asked, &ids, &step).await?;
-        let mut chosen = in_order(&ids, &chosen);
-        let limit = limit.and_then(|limit| usize::try_from(limit).ok());
-        chosen.truncate(limit.unwrap_or(usize::MAX));
-        if chosen.is_empty() && (has_labels(&step.r#where) || ids.is_empty()) {
+        if sorts && found.ids.is_empty() {
             return Err(unsure());
         }
-        Ok(Answer { ids: chosen.iter().map(wire::id).collect(), ..found })
+        found.ids = self.sorted(asked, found.ids, &again).await?;
+        Ok(found)
     }
 
     /// A step from some nodes: those that meet the conditions, as the store writes their ids, and the nodes that
@@ -545,6 +575,27 @@ impl Gateway {
             false => Ok(found),
         }
     }
+}
+
+/// Edges in the order of a search, and no more than it wants. Without a property `timestamp`, that is their time.
+fn sorted_edges(mut edges: Vec<v1::Edge>, query: &Query) -> Result<Vec<v1::Edge>> {
+    let order = order_of(query);
+    if let Some((by, order)) = order.and_then(|order| Some((order.by.as_ref()?, order))) {
+        let has = |edge: &v1::Edge| edge.properties.iter().any(|property| property.name == *by);
+        let as_time = by == TIME && !edges.iter().any(has);
+        let order = QueryOrder { descending: order.descending, ..QueryOrder::default() };
+        edges = order.sort_by_value(edges, |edge| value_of(edge, by, as_time))?;
+    }
+    edges.truncate(limit_of(query));
+    Ok(edges)
+}
+
+/// Counts of several shares, by value.
+fn added_up(counts: Vec<v1::Count>) -> Result<Vec<v1::Count>> {
+    let counts = counts.into_iter().map(|one| Ok((wire::of_value(one.value)?, one.count)));
+    let added = nakshi_property::added_up(counts.collect::<Result<Vec<_>>>()?)?;
+    let one = |(value, count)| v1::Count { value: Some(wire::value(&value)), count };
+    Ok(added.into_iter().map(one).collect())
 }
 
 /// Those of some ids that were chosen.

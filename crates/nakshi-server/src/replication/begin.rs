@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Release;
-use std::time::Instant;
 
 use nakshi_store::Error as StoreError;
 use openraft::Vote;
 use openraft::raft::{AppendEntriesRequest, InstallSnapshotRequest};
+use tokio::time::Instant;
 
-use super::group::{LOOK, Task, WORD, storage};
-use super::network::{Hello, Others, Peer};
+use super::line::{Hello, Other, Others};
+use super::member::{Task, storage};
+use super::{LOOK, WORD};
 use crate::error::{Error, Result};
 
 /// Index of the last entry of a log in which no commit can be: the servers of the group, and the entry of the
@@ -33,11 +34,11 @@ impl Task {
     /// listens to the others only when none of them has commits, and all know that this is the beginning; or
     /// when it knows what it may have lost.
     pub(super) async fn begin(&self, others: &Others) -> Result<()> {
-        if self.own > self.voters {
+        if self.seat.number > self.seat.voters {
             return self.begin_to_learn(others).await;
         }
-        if self.log.snapshot().is_none() {
-            let commit = self.store.last_commit();
+        if self.seat.log.snapshot().is_none() {
+            let commit = self.seat.store.last_commit();
             let hellos = self.hear(others, |_| true).await?;
             if hellos.values().any(|hello| hello.last > Some(EMPTY)) {
                 return self.begin_again(others).await;
@@ -55,7 +56,8 @@ impl Task {
         }
         self.hear(others, |hello| hello.begun).await?;
         self.listens.store(true, Release);
-        let voters = self.nodes.range(..=self.voters).map(|(id, node)| (*id, node.clone()));
+        let voters =
+            self.seat.nodes.range(..=self.seat.voters).map(|(id, node)| (*id, node.clone()));
         match self.raft.initialize(voters.collect::<BTreeMap<_, _>>()).await {
             // Another server was faster.
             Ok(()) | Err(openraft::error::RaftError::APIError(_)) => Ok(()),
@@ -64,15 +66,14 @@ impl Task {
     }
 
     /// Refuses to begin with another store than another server.
-    fn refuse_unless_same(&self, peer: &Peer, commit: u64, hello: &Hello) -> Result<()> {
+    fn refuse_unless_same(&self, peer: &Other, commit: u64, hello: &Hello) -> Result<()> {
         if hello.commit == commit {
             return Ok(());
         }
         Err(Error::parameter(format!(
             "{} has commits up to {}, and this server up to {commit}; begin with copies (nakshi backup) of one \
              store",
-            peer.address(),
-            hello.commit
+            peer.address, hello.commit
         )))
     }
 
@@ -90,9 +91,9 @@ impl Task {
                  the store of one server (docs/operations.md)",
             ));
         }
-        let commit = self.store.last_commit();
+        let commit = self.seat.store.last_commit();
         if hellos.values().all(|hello| hello.commit < commit) {
-            let path = self.store.path().display();
+            let path = self.seat.store.path().display();
             return Err(Error::parameter(format!(
                 "{path} has commits that no other server has; put a copy (nakshi backup) of another server's \
                  store in its place"
@@ -102,14 +103,14 @@ impl Task {
             return Err(storage("the leader was lost"));
         };
         self.raft.runtime_config().elect(false);
-        let (log, last) = (self.log.clone(), leader.last.unwrap_or_default());
+        let (log, last) = (self.seat.log.clone(), leader.last.unwrap_or_default());
         self.aside(move |_| log.lose_before(last)).await?;
         self.go_on_with(vote, leader).await
     }
 
     /// Takes part without a vote: with the log that this server has, or with what a leader has.
     async fn begin_to_learn(&self, others: &Others) -> Result<()> {
-        if self.log.snapshot().is_some() {
+        if self.seat.log.snapshot().is_some() {
             self.listens.store(true, Release);
             return Ok(());
         }
@@ -144,8 +145,8 @@ impl Task {
 
     /// Votes again once this server has the entries that it may have lost.
     pub(super) async fn take_part_again(&self, last: Option<u64>) -> Result<()> {
-        if self.log.lost_before().is_some_and(|lost| last >= Some(lost)) {
-            let log = self.log.clone();
+        if self.seat.log.lost_before().is_some_and(|lost| last >= Some(lost)) {
+            let log = self.seat.log.clone();
             self.aside(move |_| log.regain()).await?;
             self.raft.runtime_config().elect(true);
             tracing::info!("has what it has lost, and votes again");
@@ -170,7 +171,7 @@ impl Task {
     async fn hear(&self, others: &Others, f: impl Fn(&Hello) -> bool) -> Result<Hellos> {
         let (mut heard, mut told) = (Hellos::new(), Instant::now());
         loop {
-            for (number, peer) in others.range(..=self.voters) {
+            for (number, peer) in others.range(..=self.seat.voters) {
                 if heard.contains_key(number) {
                     continue;
                 }
@@ -179,19 +180,19 @@ impl Task {
                         heard.insert(*number, hello);
                     }
                     Err(status) if status.code() == tonic::Code::FailedPrecondition => {
-                        let (address, what) = (peer.address(), status.message());
+                        let (address, what) = (&peer.address, status.message());
                         return Err(Error::parameter(format!("{address}: {what}")));
                     }
                     _ => {}
                 }
             }
-            let asked = others.range(..=self.voters);
+            let asked = others.range(..=self.seat.voters);
             let missing = asked.filter(|(number, _)| !heard.contains_key(number));
-            let missing: Vec<_> = missing.map(|(_, peer)| peer.address()).collect();
+            let missing: Vec<_> = missing.map(|(_, peer)| peer.address.as_str()).collect();
             if missing.is_empty() {
                 return Ok(heard);
             }
-            self.cancel.check().map_err(StoreError::from)?;
+            self.seat.cancel.check().map_err(StoreError::from)?;
             if told.elapsed() > WORD * 5 {
                 let names = missing.join(", ");
                 tracing::info!("a start without a log needs all servers; waits for {names}");

@@ -1,47 +1,29 @@
 //! This server among those of its graph.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use bytes::Bytes;
 use nakshi_io::CancelToken;
-use nakshi_property::{CommitLog, PropertyStore};
-use nakshi_store::files::{new_uuid, parse_uuid, with_newest};
-use openraft::{BasicNode, ChangeMembers, Config, RaftMetrics, SnapshotPolicy};
+use nakshi_property::PropertyStore;
+use nakshi_store::files::{parse_uuid, with_newest};
+use openraft::BasicNode;
 use tokio::runtime::{Handle, Runtime};
-use tokio::sync::watch;
 
+use super::line::{Line, Ways};
 use super::log::RaftLog;
-use super::machine::{Leading, Machine, Replica};
-use super::network::{Network, Others, ReplicaService, newest};
-use super::{DIR, Leader, LogId, Proposal, Raft, Reply};
+use super::member::{Member, Seat, settings};
+use super::network::{Network, ReplicaService};
+use super::replicated::Served;
+use super::{DIR, Leading, LogId, WORD};
 use crate::channel::Peers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::KeptStates;
 use crate::metrics::Standing;
 use crate::placement::Placement;
 
-/// Interval of a leader's heartbeats, and the least and the longest time without one after which another
-/// server wants to lead, in milliseconds.
-const HEARTBEAT: u64 = 100;
-const ELECTION: (u64, u64) = (500, 1000);
-/// Milliseconds without a majority after which a leader answers those who wait, so that they ask another one.
-const SILENCE: u64 = 2 * ELECTION.1;
-/// Milliseconds for a server to take commits from the log of another store.
-const CATCHING_UP: u64 = 600_000;
-/// Entries that a server may lag behind when it begins to vote.
-const NEAR: u64 = 100;
-/// Bytes of commits in an entry, unless a single commit has more.
-const ENTRY: usize = 4 << 20;
 /// Bytes that a message takes besides a single commit: other entries, and their heads.
 const MESSAGE: usize = 32 << 20;
-/// Interval at which a server asks for the others before its first start, and looks at itself afterwards.
-pub(super) const LOOK: Duration = Duration::from_millis(200);
-/// Time for a word from another server.
-pub(super) const WORD: Duration = Duration::from_secs(1);
 
 /// The servers of a graph, and which of them this one is.
 #[derive(Clone, Debug)]
@@ -102,94 +84,18 @@ pub(crate) struct Group {
     /// `None` once it has left the others.
     runtime: Mutex<Option<Runtime>>,
     handle: Handle,
-    raft: Raft,
-    replica: Arc<Replica>,
-    own: u64,
+    member: Member,
+    number: u64,
     servers: Vec<String>,
-    /// The ways to the other servers, by number.
-    others: Arc<Others>,
-    store: Arc<PropertyStore>,
     service: ReplicaService,
     /// Most bytes of a message from another server.
     pub(crate) message_bytes: usize,
-    /// Reason why this server has left the others.
-    failed: Arc<Mutex<Option<String>>>,
 }
 
 impl std::fmt::Debug for Group {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut shown = f.debug_struct("Group");
-        shown.field("servers", &self.servers).field("own", &self.own).finish_non_exhaustive()
-    }
-}
-
-/// The log of all servers, as the store that leads appends to it.
-struct Proposer {
-    raft: Raft,
-    leading: Leading,
-    /// When this server leads now.
-    leads: watch::Receiver<Option<Leading>>,
-    handle: Handle,
-    store: PathBuf,
-}
-
-impl std::fmt::Debug for Proposer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Proposer").field("leading", &self.leading).finish_non_exhaustive()
-    }
-}
-
-impl CommitLog for Proposer {
-    fn append(&self, commits: &[(u64, Vec<u8>)]) -> nakshi_store::Result<()> {
-        let mut rest = commits;
-        while let Some((first, _)) = rest.first() {
-            let mut bytes = 0;
-            let fits = rest.iter().take_while(|(_, changes)| {
-                bytes += changes.len();
-                bytes <= ENTRY
-            });
-            let (now, later) = rest.split_at(fits.count().max(1));
-            let proposal = Proposal {
-                leader: self.leading.0,
-                session: self.leading.1,
-                first: *first,
-                commits: now.iter().map(|(_, changes)| Bytes::copy_from_slice(changes)).collect(),
-            };
-            self.propose(proposal)?;
-            rest = later;
-        }
-        Ok(())
-    }
-}
-
-impl Proposer {
-    fn propose(&self, proposal: Proposal) -> nakshi_store::Result<()> {
-        let mut leads = self.leads.clone();
-        let agreed = self.handle.block_on(async {
-            tokio::select! {
-                written = self.raft.client_write(proposal) => {
-                    written.is_ok_and(|reply| reply.data == Reply::Made)
-                }
-                _ = leads.wait_for(|leads| *leads != Some(self.leading)) => false,
-            }
-        });
-        if agreed { Ok(()) } else { Err(nakshi_store::Error::Deposed(self.store.clone())) }
-    }
-}
-
-/// Settings of a server, which does not want to lead yet if it has lost what it knew.
-fn settings(has_lost: bool) -> Config {
-    Config {
-        enable_elect: !has_lost,
-        cluster_name: "nakshi".to_owned(),
-        heartbeat_interval: HEARTBEAT,
-        election_timeout_min: ELECTION.0,
-        election_timeout_max: ELECTION.1,
-        // By bytes, in `look_after`.
-        snapshot_policy: SnapshotPolicy::Never,
-        max_in_snapshot_log_to_keep: u64::MAX,
-        install_snapshot_timeout: CATCHING_UP,
-        ..Config::default()
+        shown.field("servers", &self.servers).field("number", &self.number).finish_non_exhaustive()
     }
 }
 
@@ -208,11 +114,6 @@ fn open_log(store: &PropertyStore, cancel: &CancelToken) -> Result<(RaftLog, Arc
         )));
     }
     Ok((log, Arc::from(graph)))
-}
-
-/// An error after which the log cannot go on.
-pub(super) fn storage(error: impl std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Storage, error.to_string())
 }
 
 /// The threads for the log.
@@ -237,7 +138,7 @@ impl Group {
         cancel: &CancelToken,
     ) -> Result<Self> {
         let servers = options.servers.clone();
-        let (own, nodes) = options.nodes()?;
+        let (number, nodes) = options.nodes()?;
         store.replicate();
         store.start_writing(cancel)?;
         let (log, graph) = open_log(store, cancel)?;
@@ -247,56 +148,29 @@ impl Group {
             graph: Arc::clone(&graph),
             message_bytes: request_bytes.saturating_mul(2).saturating_add(MESSAGE),
         };
-        let runtime = runtime()?;
-        let others = {
-            let _here = runtime.enter();
-            let others = nodes.keys().filter(|id| **id != own);
-            Arc::new(others.map(|id| (*id, network.peer(*id, ""))).collect::<Others>())
-        };
-        let handle = runtime.handle().clone();
+        let (message_bytes, runtime) = (network.message_bytes, runtime()?);
         let voters = options.whole() as u64;
-        let kept = (own > voters).then(|| Arc::clone(kept));
-        let replica = Replica::new(store, &log, &others, &handle, cancel, kept);
-        let machine = Machine(Arc::clone(&replica));
-        let config = Arc::new(settings(log.lost_before().is_some()).validate().map_err(storage)?);
-        let began = Raft::new(own, config, network.clone(), log.clone(), machine);
-        let raft = runtime.block_on(began).map_err(storage)?;
-        let (failed, listens) = (Arc::default(), Arc::<AtomicBool>::default());
-        let service = ReplicaService {
-            raft: raft.clone(),
-            log: log.clone(),
-            graph,
-            store: Arc::clone(store),
-            listens: Arc::clone(&listens),
-        };
-        let task = Task {
-            raft: raft.clone(),
-            replica: Arc::clone(&replica),
-            log,
-            kept: options.kept_bytes,
-            store: Arc::clone(store),
-            own,
+        let kept = (number > voters).then(|| Arc::clone(kept));
+        if let Some(kept) = &kept {
+            kept.remember(store.snapshot());
+        }
+        let seat = Seat {
+            number,
             nodes,
             voters,
             listed: servers.len() as u64,
-            failed: Arc::clone(&failed),
-            listens,
+            kept_bytes: options.kept_bytes,
+            config: settings(log.lost_before().is_some()),
+            log,
+            store: Arc::new(Served { store: Arc::clone(store), kept, cancel: cancel.clone() }),
+            ways: Ways(Arc::new(move |number, known| network.way(number, known))),
             cancel: cancel.clone(),
         };
-        runtime.spawn(task.run(Arc::clone(&others)));
-        Ok(Group {
-            runtime: Mutex::new(Some(runtime)),
-            handle,
-            raft,
-            replica,
-            own,
-            servers,
-            others,
-            store: Arc::clone(store),
-            service,
-            message_bytes: network.message_bytes,
-            failed,
-        })
+        let member = runtime.block_on(Member::begin(seat))?;
+        let service = ReplicaService { own: member.own.clone(), graph };
+        let handle = runtime.handle().clone();
+        let runtime = Mutex::new(Some(runtime));
+        Ok(Group { runtime, handle, member, number, servers, service, message_bytes })
     }
 
     /// The calls of the other servers.
@@ -306,7 +180,7 @@ impl Group {
 
     /// When this server makes the commits, if it does.
     pub(crate) fn leading(&self) -> Option<Leading> {
-        *self.replica.leads().borrow()
+        self.member.leading()
     }
 
     /// Returns true while this server makes the commits.
@@ -316,19 +190,19 @@ impl Group {
 
     /// Host and port of the server that leads, if that is known.
     pub(crate) fn leader(&self) -> Option<String> {
-        let leader = self.raft.metrics().borrow().current_leader?;
+        let leader = self.member.leader()?;
         self.servers.get(usize::try_from(leader).ok()?.checked_sub(1)?).cloned()
     }
 
     /// How far this server, and those that it leads, are in the log.
     pub(crate) fn standing(&self) -> Standing {
-        let metrics = self.raft.metrics().borrow().clone();
+        let metrics = self.member.raft.metrics().borrow().clone();
         let last = metrics.last_log_index.unwrap_or_default();
         let index = |log_id: Option<LogId>| log_id.map_or(0, |log_id| log_id.index);
         let followers = metrics.replication.into_iter().flatten();
         let lags = followers.filter_map(|(id, matched)| {
-            let other = self.others.get(&id)?;
-            Some((other.address().to_owned(), last.saturating_sub(index(matched))))
+            let other = self.member.others.get(&id)?;
+            Some((other.address.clone(), last.saturating_sub(index(matched))))
         });
         Standing {
             leads: self.leads(),
@@ -341,7 +215,7 @@ impl Group {
 
     /// Host and port of this server, as the others know it.
     pub(crate) fn address(&self) -> &str {
-        self.servers.get((self.own - 1) as usize).map_or("", String::as_str)
+        self.servers.get((self.number - 1) as usize).map_or("", String::as_str)
     }
 
     /// Host and port of all servers.
@@ -355,8 +229,8 @@ impl Group {
     /// # Errors
     /// [`ErrorKind::Moved`].
     pub(crate) fn confirm(&self) -> Result<()> {
-        match self.handle.block_on(newest(&self.raft, &self.store)) {
-            Some(_) if self.leads() => Ok(()),
+        match self.handle.block_on(self.member.own.newest()) {
+            Ok(_) if self.leads() => Ok(()),
             _ => Err(self.moved()),
         }
     }
@@ -373,15 +247,7 @@ impl Group {
     /// # Errors
     /// [`ErrorKind::Unavailable`] while there is no leader, or none that has a majority.
     pub(crate) async fn newest(&self) -> Result<u64> {
-        let none = || Error::new(ErrorKind::Unavailable, "no server can tell the last commit yet");
-        let leader = self.raft.metrics().borrow().current_leader;
-        match leader.and_then(|leader| self.others.get(&leader)) {
-            Some(leader) => leader.newest(WORD).await.map_err(|_| none()),
-            None => {
-                let asked = newest(&self.raft, &self.store);
-                tokio::time::timeout(WORD, asked).await.ok().flatten().ok_or_else(none)
-            }
-        }
+        self.member.newest().await
     }
 
     /// Refuses what only the server that leads may do.
@@ -404,7 +270,7 @@ impl Group {
 
     /// Reason why this server has left the others.
     pub(crate) fn failure(&self) -> Option<String> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.member.failure()
     }
 
     /// Leaves the others, until the next start.
@@ -412,148 +278,12 @@ impl Group {
         let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(runtime) = &runtime {
             // An error says that it has ended before.
-            let _ = runtime.block_on(self.raft.shutdown());
+            let _ = runtime.block_on(self.member.raft.shutdown());
         }
-        let followed = self.replica.follow();
+        let followed = self.member.replica.follow();
         if let Some(runtime) = runtime {
             runtime.shutdown_timeout(WORD);
         }
         Ok(followed?)
-    }
-}
-
-/// The task of a server beside its calls: the first start, elections, and clearing the log.
-pub(super) struct Task {
-    pub(super) raft: Raft,
-    pub(super) replica: Arc<Replica>,
-    pub(super) log: RaftLog,
-    /// Bytes of entries above which the log is cleared.
-    kept: u64,
-    pub(super) store: Arc<PropertyStore>,
-    pub(super) own: u64,
-    /// All servers, of which those up to number `voters` have the whole graph, vote and can lead.
-    pub(super) nodes: BTreeMap<u64, BasicNode>,
-    pub(super) voters: u64,
-    /// Number of servers in the list, those that were removed among them.
-    listed: u64,
-    failed: Arc<Mutex<Option<String>>>,
-    /// Set when the others may be listened to.
-    pub(super) listens: Arc<AtomicBool>,
-    pub(super) cancel: CancelToken,
-}
-
-impl Task {
-    async fn run(self, others: Arc<Others>) {
-        let ended = match self.begin(&others).await {
-            Ok(()) => self.look_after().await,
-            Err(error) => Err(error),
-        };
-        if let Err(error) = ended {
-            tracing::error!(message = error.message.as_str(), "left the other servers");
-            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.message);
-        }
-    }
-
-    /// Has the store lead when this server is elected, and follow when it is not any more; clears the log.
-    async fn look_after(&self) -> Result<()> {
-        let mut metrics = self.raft.metrics();
-        let mut asked = 0;
-        loop {
-            let now = metrics.borrow_and_update().clone();
-            match now.running_state {
-                Ok(()) => {}
-                Err(openraft::error::Fatal::Stopped) => return Ok(()),
-                Err(error) => return Err(storage(error)),
-            }
-            let term = Leader::new(now.vote.leader_id().term, self.own);
-            let elected = now.state.is_leader() && now.vote.leader_id().node_id == self.own;
-            let leads = *self.replica.leads().borrow();
-            // The others may have elected another server already.
-            let alone = now.millis_since_quorum_ack.is_none_or(|silence| silence > SILENCE);
-            if elected && !alone && leads.is_none_or(|(of, _)| of != term) {
-                let confirmed = tokio::time::timeout(WORD, self.raft.ensure_linearizable()).await;
-                if confirmed.is_ok_and(|confirmed| confirmed.is_ok()) {
-                    self.lead(term).await?;
-                }
-            } else if (!elected || alone) && leads.is_some() {
-                self.aside(Replica::follow).await?;
-                tracing::info!(elected, "leads no more");
-            }
-            if leads.is_some() {
-                self.change_members(&now).await;
-                // A leader whose disk fails makes way for another server.
-                self.aside(Replica::refuse_if_broken).await?;
-            }
-            if let Some(snapshot) = now.snapshot.filter(|snapshot| Some(*snapshot) > now.purged) {
-                let _ = self.raft.trigger().purge_log(snapshot.index).await;
-            }
-            self.take_part_again(now.last_log_index).await?;
-            let last = now.last_applied.map_or(0, |log_id| log_id.index);
-            if self.log.bytes() > self.kept && last > asked {
-                asked = last;
-                let _ = self.raft.trigger().snapshot().await;
-            }
-            let changed = tokio::time::timeout(LOOK, metrics.changed()).await;
-            if matches!(changed, Ok(Err(_))) && metrics.borrow().running_state.is_ok() {
-                return Err(storage("internal error: the thread of the log panicked"));
-            }
-        }
-    }
-
-    /// Has all servers of the list follow, those that shall vote vote once they do not lag behind, and those that
-    /// were removed from the list do neither: one change at a time.
-    async fn change_members(&self, now: &RaftMetrics<u64, BasicNode>) {
-        let members = now.membership_config.membership();
-        let voters: BTreeSet<u64> = members.voter_ids().collect();
-        let known: BTreeSet<u64> = members.nodes().map(|(id, _)| *id).collect();
-        let last = now.last_log_index.unwrap_or_default();
-        let follows = |id: &u64| {
-            let matched = now.replication.as_ref().and_then(|all| all.get(id).copied().flatten());
-            matched.is_some_and(|log_id: LogId| log_id.index + NEAR >= last)
-        };
-        let new = self.nodes.range(..=self.voters).map(|(id, _)| *id);
-        let new = new.filter(|id| !voters.contains(id)).find(follows);
-        let removed = known.iter().find(|id| **id <= self.listed && !self.nodes.contains_key(id));
-        let change = if let Some((id, node)) = self.nodes.iter().find(|(id, _)| !known.contains(id))
-        {
-            ChangeMembers::AddNodes([(*id, node.clone())].into())
-        } else if let Some(id) = new {
-            ChangeMembers::AddVoterIds([id].into())
-        } else if let Some(id) = removed.copied() {
-            match voters.contains(&id) {
-                true => ChangeMembers::RemoveVoters([id].into()),
-                false => ChangeMembers::RemoveNodes([id].into()),
-            }
-        } else {
-            return;
-        };
-        tracing::info!(?change, "changes the servers");
-        // If this server leads no more, the next one does it.
-        let changed = self.raft.change_membership(change, false);
-        let _ = tokio::time::timeout(WORD, changed).await;
-    }
-
-    async fn lead(&self, term: Leader) -> Result<()> {
-        let session = u64::from_le_bytes(*new_uuid().first_chunk().unwrap_or(&[0; 8]));
-        let leading = (term, session);
-        let proposer = Arc::new(Proposer {
-            raft: self.raft.clone(),
-            leading,
-            leads: self.replica.leads(),
-            handle: Handle::current(),
-            store: self.store.path().to_path_buf(),
-        });
-        self.aside(move |replica| replica.lead(leading, proposer)).await?;
-        tracing::info!(term = term.term, "leads");
-        Ok(())
-    }
-
-    pub(super) async fn aside(
-        &self,
-        work: impl FnOnce(&Replica) -> nakshi_store::Result<()> + Send + 'static,
-    ) -> Result<()> {
-        let replica = Arc::clone(&self.replica);
-        let panicked = |_| Error::new(ErrorKind::Internal, "internal error: a thread panicked");
-        Ok(tokio::task::spawn_blocking(move || work(&replica)).await.map_err(panicked)??)
     }
 }

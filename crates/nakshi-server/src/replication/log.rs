@@ -13,15 +13,35 @@ use nakshi_store::files::Uuid;
 use openraft::storage::{LogFlushed, RaftLogStorage};
 use openraft::{ErrorSubject, ErrorVerb, LogState, RaftLogReader, SnapshotMeta, Vote};
 use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
 
-use super::{Entry, LogId, StorageError, TypeConfig, aside};
+use super::{Entry, LogId, StorageError, TypeConfig, apart, unable};
 
 /// Bytes of entries that are sent to another server at once, unless a single one has more.
 const BATCH: usize = 8 << 20;
 
 pub(super) type Snapshot = SnapshotMeta<u64, openraft::BasicNode>;
 
-/// A record of the journal.
+/// Where the records of a log are kept.
+pub(super) trait Records: Debug + Send {
+    /// As [`Journal::append`].
+    fn append(&mut self, records: Vec<Vec<u8>>) -> Result<()>;
+
+    /// As [`Journal::replace`].
+    fn replace(&mut self, records: Vec<Vec<u8>>) -> Result<()>;
+}
+
+impl Records for Journal {
+    fn append(&mut self, records: Vec<Vec<u8>>) -> Result<()> {
+        Journal::append(self, records)
+    }
+
+    fn replace(&mut self, records: Vec<Vec<u8>>) -> Result<()> {
+        Journal::replace(self, records)
+    }
+}
+
+/// A record of the log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum Record {
     /// The server has voted.
@@ -60,7 +80,9 @@ pub(crate) struct RaftLog(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     known: Mutex<Known>,
-    journal: Mutex<Journal>,
+    /// The last entry that a snapshot stands for, and true when there will be no later snapshot.
+    covered: watch::Sender<(Option<LogId>, bool)>,
+    records: Mutex<Box<dyn Records>>,
 }
 
 /// Locks what no thread leaves half changed.
@@ -84,6 +106,16 @@ fn size(entry: &Entry) -> usize {
 }
 
 impl Known {
+    /// Adds a record of the log in a directory.
+    fn add_encoded(&mut self, dir: &Path, record: &[u8]) -> Result<()> {
+        let record = postcard::from_bytes(record).map_err(|error| {
+            let (file, what) = (dir.to_path_buf(), format!("a record does not decode: {error}"));
+            nakshi_store::Error::Corrupt { file, page: 0, what }
+        })?;
+        self.add(record);
+        Ok(())
+    }
+
     fn add(&mut self, record: Record) {
         match record {
             Record::Vote(vote) => self.vote = Some(vote),
@@ -134,16 +166,23 @@ impl RaftLog {
         std::fs::create_dir_all(dir).map_err(failed)?;
         let fs = nakshi_io::write::default_fs();
         let mut known = Known::default();
-        let journal = Journal::open(&fs, dir, graph, cancel, |record| {
-            let read = postcard::from_bytes(&record).map_err(|error| {
-                let (file, what) =
-                    (dir.to_path_buf(), format!("a record does not decode: {error}"));
-                nakshi_store::Error::Corrupt { file, page: 0, what }
-            })?;
-            known.add(read);
-            Ok(())
-        })?;
-        Ok(RaftLog(Arc::new(Inner { known: Mutex::new(known), journal: Mutex::new(journal) })))
+        let journal =
+            Journal::open(&fs, dir, graph, cancel, |record| known.add_encoded(dir, &record))?;
+        Ok(Self::of(known, Box::new(journal)))
+    }
+
+    fn of(known: Known, records: Box<dyn Records>) -> Self {
+        let covered = known.snapshot.as_ref().and_then(|(upto, _)| upto.last_log_id);
+        let (covered, _) = watch::channel((covered, false));
+        RaftLog(Arc::new(Inner { known: Mutex::new(known), covered, records: Mutex::new(records) }))
+    }
+
+    /// The log that records led to, whose later records go to `records`.
+    #[cfg(test)]
+    pub(super) fn read(dir: &Path, read: &[Vec<u8>], records: Box<dyn Records>) -> Result<Self> {
+        let mut known = Known::default();
+        read.iter().try_for_each(|record| known.add_encoded(dir, record))?;
+        Ok(Self::of(known, records))
     }
 
     /// Bytes of the commits in it.
@@ -184,26 +223,34 @@ impl RaftLog {
 
     /// Makes a snapshot known for ever.
     pub(super) fn set_snapshot(&self, upto: Snapshot, commit: u64) -> Result<()> {
-        self.write(Record::Snapshot { upto, commit })
+        let covered = upto.last_log_id;
+        self.write(Record::Snapshot { upto, commit })?;
+        self.0.covered.send_modify(|(upto, _)| *upto = covered);
+        Ok(())
+    }
+
+    /// Says that no snapshot will be taken any more.
+    pub(super) fn end(&self) {
+        self.0.covered.send_modify(|(_, over)| *over = true);
     }
 
     /// Makes a record durable.
     fn write(&self, record: Record) -> Result<()> {
-        let mut journal = lock(&self.0.journal);
-        journal.append(vec![bytes_of(&record)?])?;
+        let mut kept = lock(&self.0.records);
+        kept.append(vec![bytes_of(&record)?])?;
         lock(&self.0.known).add(record);
         Ok(())
     }
 
     /// Forgets the entries up to one, on disk as well.
     fn purge_to(&self, upto: LogId) -> Result<()> {
-        let mut journal = lock(&self.0.journal);
+        let mut kept = lock(&self.0.records);
         let records = {
             let mut known = lock(&self.0.known);
             known.add(Record::Purged(upto));
             known.records()
         };
-        journal.replace(records.iter().map(bytes_of).collect::<Result<_>>()?)
+        kept.replace(records.iter().map(bytes_of).collect::<Result<_>>()?)
     }
 
     /// Changes the log in a thread that may wait for the disk.
@@ -213,7 +260,8 @@ impl RaftLog {
         work: impl FnOnce(&Self) -> Result<()> + Send + 'static,
     ) -> Result<(), StorageError> {
         let log = self.clone();
-        aside("the log of the servers cannot be written", part, move || work(&log)).await
+        let done = apart(move || work(&log)).await;
+        done.map_err(|error| unable("the log of the servers cannot be written", part, &error))
     }
 }
 
@@ -288,6 +336,15 @@ impl RaftLogStorage<TypeConfig> for RaftLog {
     }
 
     async fn purge(&mut self, log_id: LogId) -> Result<(), StorageError> {
+        // openraft asks for this while another thread takes a snapshot over. The entries must be there until
+        // the snapshot is known for ever.
+        let mut covered = self.0.covered.subscribe();
+        let known = covered.wait_for(|(upto, over)| *over || *upto >= Some(log_id)).await;
+        if known.is_ok_and(|known| known.1) {
+            let error = nakshi_store::Error::Invalid("the snapshot was not taken over".to_owned());
+            let part = (ErrorSubject::Logs, ErrorVerb::Delete);
+            return Err(unable("the log of the servers cannot be cleared", part, &error));
+        }
         self.change((ErrorSubject::Logs, ErrorVerb::Delete), move |log| log.purge_to(log_id)).await
     }
 }

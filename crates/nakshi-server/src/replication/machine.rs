@@ -1,26 +1,30 @@
 //! Makes the commits of the log in the store.
 
 use std::collections::VecDeque;
+use std::future::Future;
 use std::io::Cursor;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use nakshi_io::CancelToken;
-use nakshi_property::{CommitLog, PropertyStore};
 use nakshi_store::{Error, Result};
 use openraft::storage::RaftStateMachine;
 use openraft::{
     BasicNode, EntryPayload, ErrorSubject, ErrorVerb, RaftSnapshotBuilder, SnapshotMeta,
     StoredMembership,
 };
-use tokio::runtime::Handle;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+use tonic::{Code, Status};
 
+use super::line::{Other, Others};
 use super::log::{RaftLog, Snapshot};
-use super::network::Others;
-use super::{Entry, Leader, LogId, Proposal, Reply, StorageError, TypeConfig, aside};
-use crate::limits::KeptStates;
+use super::proposer::Proposer;
+use super::replicated::{Part, Replicated};
+use super::{
+    Entry, LOOK, Leading, LogId, Proposal, Reply, StorageError, TypeConfig, WORD, apart, unable,
+};
 
 /// Pause between two looks at the store.
 const MOMENT: Duration = Duration::from_millis(2);
@@ -29,21 +33,14 @@ type Membership = StoredMembership<u64, BasicNode>;
 
 /// The store of a server, which leads or follows.
 pub(super) struct Replica {
-    store: Arc<PropertyStore>,
+    store: Arc<dyn Replicated>,
     log: RaftLog,
     others: Arc<Others>,
-    /// Waits for the others' answers.
-    handle: Handle,
     cancel: CancelToken,
     progress: Mutex<Progress>,
-    /// Where states after commits are kept for other servers, if this one has a share of the graph.
-    kept: Option<Arc<KeptStates>>,
     /// As [`Progress::leads`], for the threads that append.
     leads: watch::Sender<Option<Leading>>,
 }
-
-/// A time in which a store leads: the term, and the session.
-pub(crate) type Leading = (Leader, u64);
 
 #[derive(Debug, Default)]
 struct Progress {
@@ -51,6 +48,9 @@ struct Progress {
     membership: Membership,
     /// Number of the last commit in the log so far.
     commit: u64,
+    /// Number of the last commit before the last snapshot. The log does not have those up to it any more, so
+    /// the store must take those that it lacks from other stores before it makes another one.
+    owed: u64,
     /// When the store leads; `None` while it follows.
     leads: Option<Leading>,
     /// Commits of this leader that are in the log for ever, and perhaps not in the store yet.
@@ -59,31 +59,24 @@ struct Progress {
 
 impl Replica {
     pub(super) fn new(
-        store: &Arc<PropertyStore>,
+        store: &Arc<dyn Replicated>,
         log: &RaftLog,
         others: &Arc<Others>,
-        handle: &Handle,
         cancel: &CancelToken,
-        kept: Option<Arc<KeptStates>>,
     ) -> Arc<Self> {
         let mut progress = Progress { commit: store.last_commit(), ..Progress::default() };
         if let Some((snapshot, commit)) = log.snapshot() {
             (progress.applied, progress.membership) =
                 (snapshot.last_log_id, snapshot.last_membership);
-            progress.commit = commit;
-        }
-        if let Some(kept) = &kept {
-            kept.remember(store.snapshot());
+            (progress.commit, progress.owed) = (commit, commit);
         }
         let (leads, _) = watch::channel(None);
         Arc::new(Replica {
             store: Arc::clone(store),
             log: log.clone(),
             others: Arc::clone(others),
-            handle: handle.clone(),
             cancel: cancel.clone(),
             progress: Mutex::new(progress),
-            kept,
             leads,
         })
     }
@@ -92,9 +85,11 @@ impl Replica {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers the commit at which all servers begin.
+    /// Remembers the commit at which all servers begin. The store may have later ones.
     pub(super) fn begin_at(&self, commit: u64) -> Result<()> {
-        self.log.set_snapshot(Snapshot::default(), commit)
+        self.log.set_snapshot(Snapshot::default(), commit)?;
+        self.progress().commit = commit;
+        Ok(())
     }
 
     /// When the store leads; `None` while it follows.
@@ -103,10 +98,10 @@ impl Replica {
     }
 
     /// Has the store lead. All entries of earlier terms must have been applied.
-    pub(super) fn lead(&self, leading: Leading, log: Arc<dyn CommitLog>) -> Result<()> {
+    pub(super) fn lead(&self, leading: Leading, log: Arc<Proposer>) -> Result<()> {
         let mut progress = self.progress();
         self.depose(&mut progress)?;
-        self.store.lead(log, &self.cancel)?;
+        self.store.lead(log)?;
         progress.leads = Some(leading);
         self.leads.send_replace(Some(leading));
         Ok(())
@@ -119,10 +114,7 @@ impl Replica {
 
     /// Returns the error of an earlier write, if one has failed.
     pub(super) fn refuse_if_broken(&self) -> Result<()> {
-        match self.store.start_writing(&self.cancel) {
-            Err(error @ Error::Poisoned { .. }) => Err(error),
-            _ => Ok(()),
-        }
+        self.store.refuse_if_broken()
     }
 
     fn depose(&self, progress: &mut Progress) -> Result<()> {
@@ -131,22 +123,13 @@ impl Replica {
         }
         // The thread that appends must return before the store can step down.
         self.leads.send_replace(None);
-        self.store.step_down(&self.cancel)?;
+        self.store.step_down()?;
         progress.leads = None;
         let known = self.store.last_commit();
         for (commit, changes) in progress.own.drain(..).filter(|(commit, _)| *commit > known) {
-            self.follow_commit(commit, &changes)?;
+            self.store.follow(commit, &changes)?;
         }
         self.store.flush()
-    }
-
-    /// Makes a commit of another leader.
-    fn follow_commit(&self, commit: u64, changes: &[u8]) -> Result<()> {
-        let after = self.store.follow(commit, changes, &self.cancel)?;
-        if let Some(kept) = &self.kept {
-            kept.remember(after);
-        }
-        Ok(())
     }
 
     /// Applies entries on which the servers have agreed.
@@ -193,7 +176,7 @@ impl Replica {
         let mut known = last.unwrap_or_else(|| self.store.last_commit());
         for (commit, changes) in (proposal.first..).zip(proposal.commits) {
             if commit > known {
-                self.follow_commit(commit, &changes)?;
+                self.store.follow(commit, &changes)?;
                 known = commit;
             }
         }
@@ -201,39 +184,74 @@ impl Replica {
         Ok(())
     }
 
-    /// Makes the commits up to a number that the log of the servers no longer has, from the log of another
-    /// server's store.
-    fn catch_up(&self, commit: u64) -> Result<()> {
-        let mut why = String::new();
-        for other in self.others.values() {
-            let since = self.store.last_commit();
-            if since >= commit {
-                return Ok(());
+    /// Makes the commits that the log of the servers no longer has, from the logs of the other servers' stores.
+    /// Waits for servers that are not reached, or lag themselves.
+    async fn catch_up(self: &Arc<Self>) -> Result<()> {
+        let owed = self.progress().owed;
+        let mut told = Instant::now();
+        while self.store.last_commit() < owed {
+            let (mut refused, mut why) = (0, String::new());
+            for other in self.others.values() {
+                if let Err(status) = self.take_commits(other, owed).await? {
+                    let away = matches!(status.code(), Code::Unavailable | Code::DeadlineExceeded);
+                    refused += usize::from(!away);
+                    why = format!("{}: {}", other.address, status.message());
+                }
             }
-            tracing::info!(from = other.address(), since, "catches up");
-            let make = |next: u64, changes: &[u8]| match next <= commit {
-                true => self.follow_commit(next, changes),
-                false => Ok(()),
-            };
-            let done = self.handle.block_on(other.commits(since, make));
-            self.store.flush()?;
-            if let Err(error) = done {
-                why = format!("{}: {error}", other.address());
+            let known = self.store.last_commit();
+            if known >= owed {
+                break;
             }
+            if refused == self.others.len() {
+                return Err(Error::Invalid(format!(
+                    "{} has commits up to {known}, and the others' logs begin later ({why}); end this server, and \
+                     put a copy (nakshi backup) of another server's store in its place",
+                    self.store.path().display(),
+                )));
+            }
+            self.cancel.check()?;
+            if told.elapsed() > WORD * 5 {
+                tracing::warn!("waits for another server with the commits up to {owed}: {why}");
+                told = Instant::now();
+            }
+            tokio::time::sleep(LOOK).await;
         }
-        let known = self.store.last_commit();
-        if known >= commit {
-            return Ok(());
+        Ok(())
+    }
+
+    /// Makes the commits up to a number that another server's store has; returns the error of the way there.
+    async fn take_commits(
+        self: &Arc<Self>,
+        other: &Other,
+        last: u64,
+    ) -> Result<std::result::Result<(), Status>> {
+        let since = self.store.last_commit();
+        if since >= last {
+            return Ok(Ok(()));
         }
-        Err(Error::Invalid(format!(
-            "{} has commits up to {known}, and the others' logs begin later ({why}); end this server, and put a \
-             copy (nakshi backup) of another server's store in its place",
-            self.store.path().display(),
-        )))
+        tracing::info!(from = other.address, since, "catches up");
+        let (send, mut parts) = mpsc::channel(1);
+        let make = async {
+            while let Some(part) = parts.recv().await {
+                let replica = Arc::clone(self);
+                apart(move || replica.make_upto(last, part)).await?;
+            }
+            Ok::<_, Error>(())
+        };
+        let (sent, made) = tokio::join!(other.line.commits(since, send), make);
+        let replica = Arc::clone(self);
+        apart(move || replica.store.flush()).await?;
+        made.map(|()| sent)
+    }
+
+    /// Makes commits of another server's store up to a number.
+    fn make_upto(&self, last: u64, part: Part) -> Result<()> {
+        let mut part = part.into_iter().filter(|(commit, _)| *commit <= last);
+        part.try_for_each(|(commit, changes)| self.store.follow(commit, &changes))
     }
 
     /// A point up to which the log is not needed any more, as the store has all of it.
-    fn take_snapshot(&self) -> Result<(Snapshot, u64)> {
+    async fn take_snapshot(self: &Arc<Self>) -> Result<(Snapshot, u64)> {
         let (applied, membership, commit) = {
             let progress = self.progress();
             (progress.applied, progress.membership.clone(), progress.commit)
@@ -241,7 +259,7 @@ impl Replica {
         // A leader's last commits are in the log a moment before they are in its store.
         while self.store.last_commit() < commit {
             self.cancel.check()?;
-            std::thread::sleep(MOMENT);
+            tokio::time::sleep(MOMENT).await;
         }
         let index = applied.map_or(0, |log_id| log_id.index);
         let snapshot = SnapshotMeta {
@@ -249,8 +267,25 @@ impl Replica {
             last_membership: membership,
             snapshot_id: format!("{index}-{commit}"),
         };
-        self.log.set_snapshot(snapshot.clone(), commit)?;
+        let (replica, upto) = (Arc::clone(self), snapshot.clone());
+        apart(move || replica.log.set_snapshot(upto, commit)).await?;
         Ok((snapshot, commit))
+    }
+
+    /// Goes on from a snapshot of another server.
+    async fn take_over(self: &Arc<Self>, meta: Snapshot, commit: u64) -> Result<()> {
+        let replica = Arc::clone(self);
+        // Known for ever before the log is cleared: a server that ends meanwhile still owes the commits.
+        apart(move || {
+            replica.follow()?;
+            replica.log.set_snapshot(meta.clone(), commit)?;
+            let mut progress = replica.progress();
+            (progress.applied, progress.membership) = (meta.last_log_id, meta.last_membership);
+            (progress.commit, progress.owed) = (commit, commit);
+            Ok(())
+        })
+        .await?;
+        self.catch_up().await
     }
 }
 
@@ -263,22 +298,18 @@ fn whole((meta, commit): (Snapshot, u64)) -> openraft::Snapshot<TypeConfig> {
     openraft::Snapshot { meta, snapshot }
 }
 
-impl Machine {
-    /// Runs something that waits for the store in a thread of its own.
-    async fn with_store<T: Send + 'static>(
-        &self,
-        verb: ErrorVerb,
-        work: impl FnOnce(&Replica) -> Result<T> + Send + 'static,
-    ) -> Result<T, StorageError> {
-        let replica = Arc::clone(&self.0);
-        let failed = "the commits of the other servers cannot be made here";
-        aside(failed, (ErrorSubject::StateMachine, verb), move || work(&replica)).await
-    }
+/// Waits for something that the store does; an error ends the server.
+async fn done<T>(
+    verb: ErrorVerb,
+    work: impl Future<Output = Result<T>>,
+) -> Result<T, StorageError> {
+    let failed = "the commits of the other servers cannot be made here";
+    work.await.map_err(|error| unable(failed, (ErrorSubject::StateMachine, verb), &error))
 }
 
 impl RaftSnapshotBuilder<TypeConfig> for Machine {
     async fn build_snapshot(&mut self) -> Result<openraft::Snapshot<TypeConfig>, StorageError> {
-        self.with_store(ErrorVerb::Read, |replica| replica.take_snapshot().map(whole)).await
+        done(ErrorVerb::Read, self.0.take_snapshot()).await.map(whole)
     }
 }
 
@@ -295,8 +326,12 @@ impl RaftStateMachine<TypeConfig> for Machine {
         I: IntoIterator<Item = Entry> + Send,
         I::IntoIter: Send,
     {
-        let entries = entries.into_iter().collect();
-        self.with_store(ErrorVerb::Write, |replica| replica.apply(entries)).await
+        let (replica, entries) = (Arc::clone(&self.0), entries.into_iter().collect());
+        let apply = async {
+            self.0.catch_up().await?;
+            apart(move || replica.apply(entries)).await
+        };
+        done(ErrorVerb::Write, apply).await
     }
 
     async fn get_snapshot_builder(&mut self) -> Self {
@@ -312,18 +347,10 @@ impl RaftStateMachine<TypeConfig> for Machine {
         meta: &Snapshot,
         snapshot: Box<Cursor<Vec<u8>>>,
     ) -> Result<(), StorageError> {
-        let meta = meta.clone();
         let commit = snapshot.into_inner().try_into().map_or(u64::MAX, u64::from_le_bytes);
-        let work = move |replica: &Replica| {
-            let mut progress = replica.progress();
-            replica.depose(&mut progress)?;
-            replica.catch_up(commit)?;
-            replica.log.set_snapshot(meta.clone(), commit)?;
-            (progress.applied, progress.membership) = (meta.last_log_id, meta.last_membership);
-            progress.commit = commit;
-            Ok(())
-        };
-        self.with_store(ErrorVerb::Write, work).await
+        let taken = done(ErrorVerb::Write, self.0.take_over(meta.clone(), commit)).await;
+        // Nobody waits for the snapshot any more.
+        taken.inspect_err(|_| self.0.log.end())
     }
 
     async fn get_current_snapshot(

@@ -11,26 +11,38 @@
 //! commit: a server that was deposed, and leads again, cannot slip in what it made before.
 //!
 //! - `log` keeps the log in a [`Journal`](nakshi_property::Journal)
+//! - `proposer` is that log, as the store that leads appends to it
+//! - `replicated` is the store, as the log changes it
+//! - `line` is what the servers ask of each other
 //! - `machine` makes the commits of the log in the store, or lets the leader do so
-//! - `network` speaks to the other servers, and answers them
-//! - `group` starts all this, and has the store lead or follow
+//! - `member` is a server among the others: it has the store lead or follow
 //! - `begin` is the first start of all servers, and the start of one that has lost its log
+//! - `network` carries what the servers ask over connections
+//! - `group` starts all this
+//! - `simulation` runs several servers in one thread, on disks, lines and clocks that fail, for tests
 
 mod begin;
 mod group;
+mod line;
 mod log;
 mod machine;
+mod member;
 mod network;
+mod proposer;
+mod replicated;
+#[cfg(test)]
+mod simulation;
 
 pub(crate) use group::Group;
 pub use group::GroupOptions;
-pub(crate) use machine::Leading;
 
 use std::io::Cursor;
+use std::time::Duration;
 
 use bytes::Bytes;
 use openraft::{BasicNode, CommittedLeaderId, ErrorSubject, ErrorVerb};
 use serde::{Deserialize, Serialize};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// The messages between servers, generated from `proto/nakshi/replica/v1/replica.proto`.
 #[allow(missing_docs, clippy::all)]
@@ -51,8 +63,15 @@ openraft::declare_raft_types!(
 /// Directory of the log in that of the store.
 const DIR: &str = "servers/log";
 
+/// Interval at which a server asks for the others before its first start, and looks at itself afterwards.
+const LOOK: Duration = Duration::from_millis(200);
+/// Time for a word from another server.
+const WORD: Duration = Duration::from_secs(1);
+
 /// A term and its leader.
 pub(crate) type Leader = CommittedLeaderId<u64>;
+/// A time in which a store leads: the term, and the session.
+pub(crate) type Leading = (Leader, u64);
 pub(crate) type LogId = openraft::LogId<u64>;
 pub(crate) type Entry = openraft::Entry<TypeConfig>;
 pub(crate) type StorageError = openraft::StorageError<u64>;
@@ -87,18 +106,24 @@ pub(crate) enum Reply {
     Refused,
 }
 
-/// Runs something that waits for the disk in a thread of its own. An error ends the server; `failed` says in
-/// its log what cannot be done.
-async fn aside<T: Send + 'static>(
+/// Runs something that waits for the disk in a thread of its own; where there is one thread for all, in that.
+async fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> nakshi_store::Result<T> + Send + 'static,
+) -> nakshi_store::Result<T> {
+    if Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread {
+        return work();
+    }
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or(Err(nakshi_store::Error::Internal("a thread panicked")))
+}
+
+/// An error after which the server cannot go on; `failed` says in its log what it cannot do.
+fn unable(
     failed: &'static str,
     (subject, verb): (ErrorSubject<u64>, ErrorVerb),
-    work: impl FnOnce() -> nakshi_store::Result<T> + Send + 'static,
-) -> Result<T, StorageError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    let done = done.unwrap_or(Err(nakshi_store::Error::Internal("a thread panicked")));
-    done.map_err(|error| {
-        tracing::error!("{failed}: {error}");
-        let error = openraft::AnyError::error(error.to_string());
-        openraft::StorageIOError::new(subject, verb, error).into()
-    })
+    error: &nakshi_store::Error,
+) -> StorageError {
+    tracing::error!("{failed}: {error}");
+    let error = openraft::AnyError::error(error.to_string());
+    openraft::StorageIOError::new(subject, verb, error).into()
 }
