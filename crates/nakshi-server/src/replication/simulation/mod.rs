@@ -6,6 +6,9 @@
 //! number it was told; all stores have the same commits; a read has all that was acknowledged before it began;
 //! and when the faults end, commits go on.
 //!
+//! Seen red with votes that are not written down, with entries confirmed before they are durable, with a read that
+//! asks no majority, and with the defects that it found itself (docs/decisions.md).
+//!
 //! A seed draws all faults. With `RUSTFLAGS="--cfg tokio_unstable"` it also draws which of two tasks goes
 //! first, and the run is the same each time.
 
