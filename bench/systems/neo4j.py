@@ -1,23 +1,14 @@
-"""Neo4j 5 embedded, from the jars of Maven Central: building, imports, queries.
-
-Needs Java 17 and Maven. Nothing of it is part of the product.
-"""
+"""Neo4j 5 embedded, from the jars of Maven Central: building, imports, queries."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from harness import measure
-
-#: Programs in Java that use Neo4j; Maven compiles them.
-PROGRAMS = Path(__file__).resolve().parent.parent / "neo4j"
-HEAP = "4g"
+from systems.maven import HEAP, Programs
 
 
 @dataclass
@@ -28,23 +19,13 @@ class Imported:
     peak_rss: int
 
 
-class Neo4j:
-    """The programs of ``bench/neo4j``, compiled in `folder`, where Maven leaves the class path too."""
+class Neo4j(Programs):
+    """The programs of ``bench/neo4j``."""
 
     def __init__(self, folder: Path) -> None:
-        for program in ("java", "mvn"):
-            if shutil.which(program) is None:
-                raise measure.Skipped(f"no {program} on this machine; install Java 17 and Maven")
-        folder = folder.resolve()
-        path = folder / "classpath.txt"
-        maven = ["mvn", "-q", "-B", f"-Dfolder={folder}", "compile"]
-        maven += ["dependency:build-classpath", f"-Dmdep.outputFile={path}"]
-        done = subprocess.run(maven, cwd=PROGRAMS, capture_output=True, text=True)
-        if done.returncode:
-            raise measure.Skipped(f"Maven failed: {done.stdout.strip()[-300:]}")
-        self.classes = f"{folder / 'classes'}:{path.read_text().strip()}"
+        super().__init__("neo4j", folder)
         # The script import.sh of an export calls this program.
-        self.bin = folder / "bin"
+        self.bin = self.folder / "bin"
         self.bin.mkdir(exist_ok=True)
         admin = self.bin / "neo4j-admin"
         words = f"java -Xmx{HEAP} -cp '{self.classes}' org.neo4j.cli.AdminTool"
@@ -53,9 +34,7 @@ class Neo4j:
 
     def version(self) -> str:
         """Version of the jars."""
-        names = (Path(jar).name for jar in self.classes.split(":"))
-        kernel = next(name for name in names if name.startswith("neo4j-kernel-5"))
-        return kernel.removeprefix("neo4j-kernel-").removesuffix(".jar")
+        return self.version_of("neo4j-kernel")
 
     def load(self, home: Path, files: Path, threads: int) -> Imported:
         """Imports the files of `nakshi export --neo4j` into a new home by their own command."""
@@ -65,22 +44,6 @@ class Neo4j:
         places = {"NEO4J_HOME": str(home), "NEO4J_CONF": str(home / "conf"), "PATH": path}
         ran = measure.run(["sh", files / "import.sh"], threads=threads, env=places)
         return Imported(ran.seconds, ran.peak_rss)
-
-    def ask(
-        self,
-        what: str,
-        home: Path,
-        threads: int,
-        *options: str,
-        cold: bool = False,
-        cap: int | None = None,
-        heap: str = HEAP,
-        timeout: float | None = None,
-    ) -> Any:
-        """Runs a command of ``Main`` and returns the JSON that it printed last."""
-        call = ["java", f"-Xmx{heap}", "-cp", self.classes, "bench.Main", what, home, *options]
-        ran = measure.run(call, threads=threads, cold=cold, cap=cap, timeout=timeout)
-        return json.loads(ran.stdout.strip().splitlines()[-1])
 
     @staticmethod
     def size(home: Path) -> int:

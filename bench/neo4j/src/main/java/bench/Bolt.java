@@ -1,11 +1,8 @@
 package bench;
 
 import java.util.ArrayList;
-import java.util.Collections;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Random;
 import org.neo4j.driver.AuthTokens;
 import org.neo4j.driver.Config;
 import org.neo4j.driver.Driver;
@@ -15,17 +12,12 @@ import org.neo4j.driver.Transaction;
 import org.neo4j.driver.Value;
 
 /**
- * TAO's mix of {@link Workload} in Cypher, asked of a Neo4j server over Bolt by its own driver: each class alone,
- * one query after the other on one connection, then the mix on several connections. A transaction has {@link
- * #AT_ONCE} queries, so that its begin and end cost little.
+ * TAO's mix in Cypher, asked of a Neo4j server over Bolt by its own driver: each class alone on one connection,
+ * then the mix on several connections. A transaction has {@link #AT_ONCE} queries, so that its begin and end cost
+ * little.
  */
-final class Bolt implements AutoCloseable {
-    private static final int AT_ONCE = 64;
-
+final class Bolt extends Mix<Bolt.Query> implements AutoCloseable {
     private final Driver driver;
-    private final int queries;
-    private final int threads;
-    private final Random random;
     private final List<Object> ids = new ArrayList<>();
     /** Nodes with the types of which they have edges. */
     private final List<NodeType> lists = new ArrayList<>();
@@ -33,42 +25,24 @@ final class Bolt implements AutoCloseable {
     private record NodeType(Object id, String type) {}
 
     /** A query with its parameters. */
-    private record Query(String text, Map<String, Object> parameters) {}
+    record Query(String text, Map<String, Object> parameters) {}
 
     Bolt(int port, Map<String, String> options) {
+        super(TAO, AT_ONCE, options);
         Config plain = Config.builder().withoutEncryption().build();
         driver = GraphDatabase.driver("bolt://127.0.0.1:" + port, AuthTokens.none(), plain);
-        queries = Integer.parseInt(options.getOrDefault("queries", "20000"));
-        threads = Integer.parseInt(options.getOrDefault("threads", "2"));
-        random = new Random(Long.parseLong(options.getOrDefault("seed", "1")));
-    }
-
-    Map<String, Object> run() throws Exception {
-        List<Object> classes = new ArrayList<>();
-        List<Query> all = new ArrayList<>();
-        double whole = Workload.TAO.values().stream().mapToDouble(share -> share).sum();
         try (Session session = driver.session()) {
             session.run("MATCH (n:Node) RETURN n.id").forEachRemaining(row -> ids.add(row.get(0).asObject()));
             session.run("MATCH (n:Node)-[r]->() RETURN DISTINCT n.id, type(r)")
                     .forEachRemaining(row -> lists.add(new NodeType(row.get(0).asObject(), row.get(1).asString())));
-            for (Map.Entry<String, Double> share : Workload.TAO.entrySet()) {
-                classes.add(alone(session, share.getKey(), drawn(session, share.getKey(), queries)));
-                int count = (int) Math.round(queries * share.getValue() / whole);
-                all.addAll(drawn(session, share.getKey(), count));
-            }
         }
-        Collections.shuffle(all, random);
-        double seconds = Workload.together(all, threads, AT_ONCE, this::askAll);
-        Map<String, Object> found = new LinkedHashMap<>();
-        found.put("classes", classes);
-        found.put("seconds", seconds);
-        found.put("rate", all.size() / seconds);
-        return found;
     }
 
-    private List<Query> drawn(Session session, String name, int count) {
+    @Override
+    List<Query> drawn(String name, int count) {
         List<Query> drawn = new ArrayList<>(count);
-        try (Transaction tx = session.beginTransaction()) {
+        try (Session session = driver.session();
+                Transaction tx = session.beginTransaction()) {
             for (int i = 0; i < count; i++) {
                 drawn.add(draw(tx, name));
             }
@@ -78,7 +52,7 @@ final class Bolt implements AutoCloseable {
 
     private Query draw(Transaction tx, String name) {
         if (name.equals("obj_get") || name.equals("one property")) {
-            Object id = ids.get(random.nextInt(ids.size()));
+            Object id = any(ids);
             String found = "MATCH (n:Node {id: $id}) RETURN ";
             if (name.equals("obj_get")) {
                 return new Query(found + "properties(n)", Map.of("id", id));
@@ -86,14 +60,14 @@ final class Bolt implements AutoCloseable {
             List<Object> names = new ArrayList<>(
                     tx.run(found + "keys(n)", Map.of("id", id)).single().get(0).asList());
             names.remove(Database.ID);
-            return new Query(found + "n.`" + names.get(random.nextInt(names.size())) + "`", Map.of("id", id));
+            return new Query(found + "n.`" + any(names) + "`", Map.of("id", id));
         }
-        NodeType of = lists.get(random.nextInt(lists.size()));
+        NodeType of = any(lists);
         String list = "MATCH (n:Node {id: $id})-[r:`" + of.type + "`]->(m) ";
         String sorted = "RETURN m.id, properties(r) ORDER BY r.timestamp DESC";
         Map<String, Object> one = Map.of("id", of.id);
         return switch (name) {
-            case "assoc_range" -> new Query(list + sorted + " LIMIT 1000", one);
+            case "assoc_range" -> new Query(list + sorted + " LIMIT " + LIMIT, one);
             case "assoc_count" ->
                 new Query("MATCH (n:Node {id: $id}) RETURN COUNT { (n)-[:`" + of.type + "`]->() }", one);
             case "assoc_get" -> {
@@ -104,13 +78,10 @@ final class Bolt implements AutoCloseable {
             }
             case "assoc_time_range" -> {
                 var ends = tx.run(list + "RETURN min(r.timestamp), max(r.timestamp)", one).single();
-                long oldest = ends.get(0).asLong();
-                long span = Math.max(1, ends.get(1).asLong() - oldest);
-                long a = oldest + random.nextLong(span);
-                long b = oldest + random.nextLong(span);
+                long[] two = times(ends.get(0).asLong(), ends.get(1).asLong());
                 yield new Query(
-                        list + "WHERE $low <= r.timestamp <= $high " + sorted + " LIMIT 1000",
-                        Map.of("id", of.id, "low", Math.min(a, b), "high", Math.max(a, b)));
+                        list + "WHERE $low <= r.timestamp <= $high " + sorted + " LIMIT " + LIMIT,
+                        Map.of("id", of.id, "low", two[0], "high", two[1]));
             }
             default -> throw new IllegalArgumentException(name);
         };
@@ -130,7 +101,8 @@ final class Bolt implements AutoCloseable {
     }
 
     /** Queries as one transaction, on a connection of the driver's pool. */
-    private void askAll(List<Query> some) {
+    @Override
+    void askAll(List<Query> some) {
         try (Session session = driver.session();
                 Transaction tx = session.beginTransaction()) {
             some.forEach(query -> ask(tx, query));
@@ -138,20 +110,13 @@ final class Bolt implements AutoCloseable {
     }
 
     /** All of a class, in one transaction, after as many to warm up the compiler. */
-    private Map<String, Object> alone(Session session, String name, List<Query> all) {
+    @Override
+    Map<String, Object> alone(String name, List<Query> all) {
         askAll(all);
-        long results = 0;
-        double[] times = new double[all.size()];
-        long began = System.nanoTime();
-        try (Transaction tx = session.beginTransaction()) {
-            for (int i = 0; i < times.length; i++) {
-                long start = System.nanoTime();
-                results += ask(tx, all.get(i));
-                times[i] = (System.nanoTime() - start) / 1e3;
-            }
+        try (Session session = driver.session();
+                Transaction tx = session.beginTransaction()) {
+            return timed(name, all, query -> ask(tx, query));
         }
-        double seconds = (System.nanoTime() - began) / 1e9;
-        return Workload.told(name, results, times, seconds);
     }
 
     @Override

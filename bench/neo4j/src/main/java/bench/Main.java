@@ -1,7 +1,6 @@
 package bench;
 
 import java.nio.file.Path;
-import java.util.HashMap;
 import java.util.Map;
 
 /** Measures Neo4j on the database of a home directory; the last line of output is one JSON object. */
@@ -10,11 +9,7 @@ public final class Main {
 
     /** {@code Main index|answers|change|workload|linkbench|friends|serve|bolt HOME [name=value ...]}. */
     public static void main(String[] words) throws Exception {
-        Map<String, String> options = new HashMap<>();
-        for (int i = 2; i < words.length; i++) {
-            String[] pair = words[i].split("=", 2);
-            options.put(pair[0], pair[1]);
-        }
+        Map<String, String> options = Words.options(words);
         long cache = Long.parseLong(options.getOrDefault("cache", String.valueOf(2L << 30)));
         boolean direct = options.containsKey("direct");
         int port = Integer.parseInt(options.getOrDefault("port", "0"));
@@ -33,9 +28,7 @@ public final class Main {
                 case "linkbench" -> new LinkBench(database, options).run();
                 case "workload" -> new Workload(database, options).run();
                 case "serve" -> {
-                    System.out.println("ready");
-                    // Until the caller closes it.
-                    while (System.in.read() >= 0) {}
+                    Words.serve();
                     yield Map.of();
                 }
                 case "friends" -> new Friends(database, options).run();

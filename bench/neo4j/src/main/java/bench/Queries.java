@@ -17,7 +17,6 @@ import org.neo4j.graphdb.Transaction;
 /** The queries of TAO and of Graph Search, as Nakshi answers them: newest first, in external ids. */
 final class Queries {
     static final String TIME = "timestamp";
-    static final int LIMIT = 1000;
 
     private Queries() {}
 
@@ -59,7 +58,7 @@ final class Queries {
     private record Found(Relationship edge, long time) {}
 
     static List<Edge> between(Transaction tx, Object id, RelationshipType type, long low, long high) {
-        return edges(tx, id, type, LIMIT, edge -> {
+        return edges(tx, id, type, Mix.LIMIT, edge -> {
             long time = (long) edge.getProperty(TIME);
             return low <= time && time <= high;
         });
