@@ -17,7 +17,7 @@ from systems.packages import PROGRAMS, Environment
 TYPES = [f"type{number}" for number in range(5)]
 PACKAGES = {"pyarrow": "pyarrow", "duckdb": "duckdb", "ladybug": "ladybug"}
 TITLES = {"duckdb": "DuckDB", "ladybug": "LadybugDB"}
-#: DuckDB and LadybugDB get a tenth of the queries and requests that Nakshi gets: so many end in time.
+#: DuckDB, LadybugDB and JanusGraph get a tenth of the queries and requests that Nakshi gets: so many end in time.
 SHARE = 10
 NOTES = {
     "duckdb": "DuckDB: tables of nodes and of edges, an ART index of ids, of each property of nodes and of "

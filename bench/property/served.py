@@ -1,19 +1,20 @@
-"""TAO's mix of queries asked of a server over loopback: Nakshi over gRPC, and Neo4j over Bolt.
+"""TAO's mix of queries asked of a server over loopback: Nakshi over gRPC, beside other systems.
 
-    bench/property/served.py                                # scale 16, both systems
+    bench/property/served.py                                # scale 16, beside Neo4j over Bolt
+    bench/property/served.py --janusgraph                   # and JanusGraph over WebSocket
     bench/property/served.py --scale 12 --runs 1 --queries 2000
 
 The server and its client are processes of this machine and share its cores. Each kind of query is asked alone,
 one after the other; then the mix, without waiting in between: `nakshi bench` asks 64 queries at once on each
-connection, and Neo4j's own Java driver runs 64 queries in a transaction on each of several connections.
-Answers of Nakshi's server are compared with those of the store before a time is taken. Writes
+connection, Neo4j's own Java driver runs 64 queries in a transaction on each of several connections, and
+TinkerPop's Java driver asks JanusGraph 64 queries at once on each of several connections. Answers of
+Nakshi's server and of JanusGraph's are compared with those of the store before a time is taken. Writes
 docs/results/served.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -25,13 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import harness
 import nakshi
 from harness import measure, study
-from property import ours
-from property.rivals import EmbeddedNeo4j
+from property import loopback, ours
 
-#: Connections of Neo4j's driver in the mix; the best of them counts.
-CONNECTIONS = (2, 4, 8, 16)
-#: Port of Neo4j.
-PORT = 17687
 #: Single calls of Python.
 CALLS = 20_000
 
@@ -78,82 +74,69 @@ def tao(study: Study) -> None:
     """Adds TAO's mix on Nakshi's server and, if it is there, on Neo4j's."""
     chosen, store = study.options, study.loaded.store
     here = [ours.bench("tao", store, chosen) for _ in range(chosen.runs)]
-    with ours.serving(store) as address:
-        served = [ours.bench("tao", store, chosen, "--server", address) for _ in range(chosen.runs)]
-    rows = ours.kinds_of(served)
+    served = over_grpc(study)
     rate = ours.rate_of(served)
+    rows = ours.kinds_of(served)
     rows.append([f"mix on {chosen.threads} connections", f"{rate:,.0f}", "", "", "", ""])
     study.section("TAO, Nakshi over gRPC", ours.HEAD, rows)
-    compared = [
-        [
-            "Nakshi in one process",
-            f"{ours.rate_of(here):,.0f}",
-            f"{ours.rate_of(here) / rate:.2f}x",
-        ],
-        ["Nakshi over gRPC", f"{rate:,.0f}", "1"],
-    ]
+    inside = ours.rate_of(here)
+    first = ["Nakshi in one process", f"{inside:,.0f}", f"{inside / rate:.2f}x"]
+    beside(study, loopback.Bolt, "TAO, mixes", served, first)
+
+
+def janusgraph(study: Study) -> None:
+    """Adds TAO's mix on JanusGraph's server, if it is asked for, and once more on Nakshi's."""
+    if study.options.janusgraph:
+        beside(study, loopback.Gremlin, "TAO, mixes beside JanusGraph", over_grpc(study))
+
+
+def over_grpc(study: Study) -> list[dict[str, Any]]:
+    """Runs of TAO's mix on Nakshi's server."""
+    chosen, store = study.options, study.loaded.store
+    with ours.serving(store) as address:
+        return [ours.bench("tao", store, chosen, "--server", address) for _ in range(chosen.runs)]
+
+
+def beside(
+    study: Study,
+    server: Callable[[argparse.Namespace, Path], loopback.Server],
+    title: str,
+    served: list[dict[str, Any]],
+    *first: list[str],
+) -> None:
+    """Adds the kinds of queries on another system's server, and its mixes beside those that Nakshi served."""
+    chosen, store = study.options, study.loaded.store
+    rate = ours.rate_of(served)
+    head, rows = ["", "ops/s", "of gRPC"], [*first, ["Nakshi over gRPC", f"{rate:,.0f}", "1"]]
     try:
-        rival = EmbeddedNeo4j(chosen, store)
+        rival = server(chosen, store)
+        kinds, rates = rival.mixes(chosen, store)
     except measure.Skipped as reason:
-        study.section("TAO, mixes", ["", "ops/s", "of gRPC"], compared, f"without Neo4j: {reason}")
+        study.section(title, head, rows, f"without the other system: {reason}")
         return
-    kinds, rates = over_bolt(rival, chosen)
-    study.section(f"TAO, {rival.title} over Bolt", ours.HEAD, kinds)
+    name = f"{rival.title} over {rival.protocol}"
+    study.section(f"TAO, {name}", ours.HEAD, kinds)
     best = max(rates, key=lambda connections: rates[connections])
     for connections, found in rates.items():
-        title = f"{rival.title} over Bolt, {connections} connections"
-        compared.append([title, f"{found:,.0f}", f"{found / rate:.3f}x"])
+        label = f"{name}, {connections} connections"
+        rows.append([label, f"{found:,.0f}", f"{found / rate:.3f}x"])
     study.section(
-        "TAO, mixes",
-        ["", "ops/s", "of gRPC"],
-        compared,
-        f"Nakshi over gRPC answers {rate / rates[best]:.1f}x as many queries as {rival.title} over Bolt "
+        title,
+        head,
+        rows,
+        f"Nakshi over gRPC answers {rate / rates[best]:.1f}x as many queries as {name} "
         f"with {best} connections",
-        "Neo4j: Cypher with parameters, an index of ids; every query runs once before it is timed",
+        *rival.notes,
     )
 
 
-def over_bolt(
-    rival: EmbeddedNeo4j, chosen: argparse.Namespace
-) -> tuple[list[list[str]], dict[int, float]]:
-    """Rows of the kinds of queries, and the rate of the mix by the number of connections."""
-    java = ["java", "-Xmx4g", "-cp", rival.neo4j.classes, "bench.Main"]
-    command = [*java, "serve", str(rival.home), f"port={PORT}"]
-    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        assert server.stdout is not None and server.stdin is not None
-        while "ready" not in server.stdout.readline():
-            if server.poll() is not None:
-                raise SystemExit("Neo4j did not start")
-        runs: list[dict[str, Any]] = []
-        rates = {}
-        for connections in CONNECTIONS:
-            some = [
-                rival.neo4j.ask(
-                    "bolt",
-                    rival.home,
-                    chosen.threads,
-                    f"port={PORT}",
-                    f"queries={chosen.queries}",
-                    f"threads={connections}",
-                )
-                for _ in range(chosen.runs)
-            ]
-            rates[connections] = ours.rate_of(some)
-            runs = runs or some
-        server.stdin.close()
-        server.wait()
-    finally:
-        server.kill()
-    return ours.kinds_of(runs), rates
-
-
-PARTS: dict[str, Callable[[Study], None]] = {"calls": calls, "tao": tao}
+PARTS: dict[str, Callable[[Study], None]] = {"calls": calls, "tao": tao, "janusgraph": janusgraph}
 
 
 def main() -> None:
     parser = ours.parser(__doc__, runs=3, parts=PARTS)
     parser.set_defaults(scale=16)
+    parser.add_argument("--janusgraph", action="store_true", help="the same on JanusGraph's server")
     Study(study.options(parser)).measure(PARTS)
 
 
