@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import urllib.request
@@ -31,12 +30,19 @@ class Server:
         wrap: Sequence[str] = (),
     ) -> None:
         command = [*wrap, sys.executable, "-m", "nakshi", "serve", str(store), "--listen", listen]
-        # A pipe that nobody reads would stop the server once it is full.
-        self._log = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
-            [*command, *map(str, options)], stdout=subprocess.PIPE, stderr=self._log, text=True
+            [*command, *map(str, options)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
-        assert self.process.stdout is not None
+        assert self.process.stdout is not None and self.process.stderr is not None
+        # A pipe that nobody reads stops the server once it is full.
+        self._written: list[str] = []
+        self._reader = threading.Thread(
+            target=self._written.extend, args=(self.process.stderr,), daemon=True
+        )
+        self._reader.start()
         line = self.process.stdout.readline().split()
         if not line:
             self.wait()
@@ -66,12 +72,12 @@ class Server:
 
     def wait(self) -> int:
         code = self.process.wait(timeout=30)
-        assert self.process.stdout is not None
+        assert self.process.stdout is not None and self.process.stderr is not None
         self.process.stdout.close()
-        self._log.seek(0)
+        self._reader.join()
+        self.process.stderr.close()
         #: What it wrote to standard error.
-        self.log = self._log.read()
-        self._log.close()
+        self.log = "".join(self._written)
         return code
 
 
