@@ -97,8 +97,12 @@ def section(study: Study) -> None:
         f"{loaded.nodes:,} nodes, {loaded.edges:,} edges, {tables.size(loaded.raw)} of text; {sizes}",
         f"{chosen.threads} threads; cold start, heap and page cache charged; queries of each kind alone "
         "come before the mix",
-        "Neo4j: the best of "
-        + ", ".join(f"{heap:.0%} heap and {cache:.0%} page cache" for heap, cache in SPLITS),
-        *failed,
     ]
-    study.section("With little memory", head, rows, *notes)
+    if chosen.neo4j:
+        splits = (f"{heap:.0%} heap and {cache:.0%} page cache" for heap, cache in SPLITS)
+        notes.append("Neo4j: the best of " + ", ".join(splits))
+    notes += failed
+    title = "With little memory"
+    if chosen.limited_zipg:
+        title += ", in both layouts"
+    study.section(title, head, rows, *notes)
