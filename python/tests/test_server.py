@@ -93,8 +93,8 @@ QUERIES: dict[str, Callable[[Any], Any]] = {
     "contains": lambda g: g.get_node_ids({"name": nakshi.contains("6")}),
     "dates": lambda g: g.get_node_ids({"born": nakshi.ge(datetime.date(1990, 2, 1))}),
     "one of": lambda g: g.get_node_ids({"age": nakshi.one_of([1, 2, 40])}),
-    # Nodes of the same age have no order.
-    "ordered": lambda g: g.get_node_properties(
+    "ordered": lambda g: g.get_node_ids(order_by="age", descending=True, limit=7),
+    "ages in order": lambda g: g.get_node_properties(
         g.get_node_ids(order_by="age", descending=True, limit=7), "age"
     ),
     "wrong type": lambda g: g.get_node_ids({"age": "old"}),

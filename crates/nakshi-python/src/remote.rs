@@ -146,7 +146,7 @@ impl Remote {
     fn send(&self, py: Python<'_>) -> PyResult<()> {
         self.ask(py, |source| match source {
             Source::Pipeline(pipeline) => pipeline.send(),
-            _ => Ok(()),
+            _ => Err(server::Error::new(ErrorKind::Parameter, "this is no pipeline")),
         })
     }
 

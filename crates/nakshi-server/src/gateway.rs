@@ -151,6 +151,13 @@ fn order_of(query: &Query) -> Option<&v1::Order> {
     }
 }
 
+/// The property by whose values the rows of a query are sorted, and how, if they are.
+fn sort_of(query: &Query) -> Option<(&String, QueryOrder<'_>)> {
+    let v1::Order { by, descending, .. } = order_of(query)?;
+    let by = by.as_ref()?;
+    Some((by, QueryOrder { by: Some(by), descending: *descending, limit: None }))
+}
+
 /// Most rows of a search.
 fn limit_of(query: &Query) -> usize {
     let limit = order_of(query).and_then(|order| order.limit);
@@ -442,8 +449,7 @@ impl Gateway {
         mut ids: Vec<v1::Id>,
         query: &Query,
     ) -> Result<Vec<v1::Id>> {
-        let order = order_of(query);
-        if let Some((by, order)) = order.and_then(|order| Some((order.by.as_ref()?, order))) {
+        if let Some((by, order)) = sort_of(query) {
             let names = Some(v1::Names { names: vec![by.clone()] });
             let keys = v1::NodeProperties { ids: ids.clone(), names };
             let keys = self.node_properties(asked, keys).await?.properties;
@@ -452,7 +458,6 @@ impl Gateway {
                 wire::of_value(property.value.clone()).ok()
             };
             let keyed = ids.into_iter().zip(keys).collect();
-            let order = QueryOrder { descending: order.descending, ..QueryOrder::default() };
             let sorted = order.sort_by_value(keyed, value)?;
             ids = sorted.into_iter().map(|(id, _)| id).collect();
         }
@@ -579,11 +584,9 @@ impl Gateway {
 
 /// Edges in the order of a search, and no more than it wants. Without a property `timestamp`, that is their time.
 fn sorted_edges(mut edges: Vec<v1::Edge>, query: &Query) -> Result<Vec<v1::Edge>> {
-    let order = order_of(query);
-    if let Some((by, order)) = order.and_then(|order| Some((order.by.as_ref()?, order))) {
+    if let Some((by, order)) = sort_of(query) {
         let has = |edge: &v1::Edge| edge.properties.iter().any(|property| property.name == *by);
         let as_time = by == TIME && !edges.iter().any(has);
-        let order = QueryOrder { descending: order.descending, ..QueryOrder::default() };
         edges = order.sort_by_value(edges, |edge| value_of(edge, by, as_time))?;
     }
     edges.truncate(limit_of(query));

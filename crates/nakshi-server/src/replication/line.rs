@@ -28,7 +28,7 @@ use crate::error::Error;
 /// Pause before a server that was not reached is tried again.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What openraft answers on the other side; an error of the way there is a status.
+/// An answer of openraft on the other side; an error of the way there is a status.
 pub(super) type Answered<A, E = Infallible> = Result<Result<A, RaftError<u64, E>>, Status>;
 
 /// How far a server has come.
@@ -66,17 +66,12 @@ pub(super) trait Line: Send + Sync + 'static {
     /// How far it has come.
     async fn hello(&self) -> Result<Hello, Status>;
 
-    /// As [`newest`].
+    /// Number of the last commit, once a majority of the servers has confirmed that this one leads and its store
+    /// has all that was acknowledged before this call.
     async fn newest(&self) -> Result<u64, Status>;
 
     /// Sends the commits of its store after number `since`.
     async fn commits(&self, since: u64, parts: mpsc::Sender<Part>) -> Result<(), Status>;
-}
-
-/// Number of the last commit, once a majority of the servers has confirmed that this one leads and its store
-/// has all that was acknowledged before this call; `None` if they have not.
-pub(super) async fn newest(raft: &Raft, store: &dyn Replicated) -> Option<u64> {
-    raft.ensure_linearizable().await.is_ok().then(|| store.last_commit())
 }
 
 /// This server, as the others ask it.
@@ -142,8 +137,9 @@ impl Line for Own {
     }
 
     async fn newest(&self) -> Result<u64, Status> {
-        let newest = newest(&self.raft, &*self.store).await;
-        newest.ok_or_else(|| Status::unavailable("this server does not lead"))
+        let confirmed = self.raft.ensure_linearizable().await;
+        confirmed.map_err(|_| Status::unavailable("this server does not lead"))?;
+        Ok(self.store.last_commit())
     }
 
     async fn commits(&self, since: u64, parts: mpsc::Sender<Part>) -> Result<(), Status> {
@@ -188,7 +184,7 @@ impl RaftNetworkFactory<TypeConfig> for Ways {
 }
 
 /// Waits for an answer for some time.
-async fn within<A>(
+pub(super) async fn within<A>(
     time: Duration,
     answer: impl Future<Output = Result<A, Status>>,
 ) -> Result<A, Status> {

@@ -8,7 +8,7 @@ use nakshi_io::CancelToken;
 use nakshi_store::files::new_uuid;
 use openraft::{BasicNode, ChangeMembers, Config, RaftMetrics, SnapshotPolicy};
 
-use super::line::{Others, Own, Ways, newest};
+use super::line::{Line, Others, Own, Ways, within};
 use super::log::RaftLog;
 use super::machine::{Machine, Replica};
 use super::proposer::Proposer;
@@ -47,7 +47,7 @@ pub(super) fn storage(error: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Storage, error.to_string())
 }
 
-/// What a server needs to take part.
+/// All that a server needs to take part.
 pub(super) struct Seat {
     /// Number of this server.
     pub(super) number: u64,
@@ -122,14 +122,12 @@ impl Member {
     /// # Errors
     /// [`ErrorKind::Unavailable`] while there is no leader, or none that has a majority.
     pub(super) async fn newest(&self) -> Result<u64> {
-        let none = || Error::new(ErrorKind::Unavailable, "no server can tell the last commit yet");
-        match self.leader().and_then(|leader| self.others.get(&leader)) {
-            Some(leader) => leader.newest(WORD).await.map_err(|_| none()),
-            None => {
-                let asked = newest(&self.raft, &*self.own.store);
-                tokio::time::timeout(WORD, asked).await.ok().flatten().ok_or_else(none)
-            }
-        }
+        let newest = match self.leader().and_then(|leader| self.others.get(&leader)) {
+            Some(leader) => leader.newest(WORD).await,
+            None => within(WORD, self.own.newest()).await,
+        };
+        let none = |_| Error::new(ErrorKind::Unavailable, "no server can tell the last commit yet");
+        newest.map_err(none)
     }
 
     /// Reason why this server has left the others.

@@ -10,7 +10,7 @@ use super::super::proposer::Proposer;
 use super::super::replicated::{Commits, Replicated};
 use super::draw::Draw;
 
-/// What is on a disk, and when its power fails.
+/// The contents of a disk, and when its power fails.
 #[derive(Debug)]
 pub(super) struct Files {
     /// The records of the log of all servers; all of them are durable.

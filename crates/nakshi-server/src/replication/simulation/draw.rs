@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use nakshi_store::mix;
+
 /// A sequence of draws, the same for the same seed (SplitMix64: Steele, Lea, Flood, OOPSLA 2014).
 #[derive(Clone, Debug)]
 pub(super) struct Draw(Arc<Mutex<u64>>);
@@ -15,9 +17,7 @@ impl Draw {
     fn next(&self) -> u64 {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let value = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        value ^ (value >> 31)
+        mix(*state)
     }
 
     /// A sequence of its own.

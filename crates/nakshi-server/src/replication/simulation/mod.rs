@@ -43,7 +43,7 @@ struct Told {
     number: u64,
 }
 
-/// What the clients were told.
+/// All that the clients were told.
 #[derive(Default)]
 struct History {
     events: AtomicU64,

@@ -58,7 +58,7 @@ pub(super) struct Host {
     pub(super) store: Arc<Store>,
 }
 
-/// What becomes of a message.
+/// The fate of a message.
 enum Fate {
     Lost,
     After(Duration),
