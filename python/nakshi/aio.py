@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
+from .commits import Commit
 from .errors import ConflictError, ParameterError
 from .pipeline import Pipeline
 from .progress import ProgressArgument
@@ -121,9 +122,32 @@ class _Asks(_Twin[Blocking]):
         return AsyncSearch(self._blocking.search, self._threads)  # type: ignore[attr-defined]
 
 
+class AsyncBatch(Batch):
+    """Changes that become one commit; see :meth:`AsyncRemoteGraph.batch`."""
+
+    def __init__(
+        self, written: Callable[[Callable[[Any], Any]], Any], threads: ThreadPoolExecutor
+    ) -> None:
+        super().__init__(written)
+        self._threads = threads
+
+    async def commit_async(self) -> Commit:  # type: ignore[override]
+        """Commit the changes so far; see :meth:`nakshi.property.Batch.commit_async`.
+
+        ``commit = await batch.commit_async()`` returns when the server has made the commit, and
+        ``await commit`` when it is durable.
+        """
+        # The changes of now: other tasks may go on with the batch.
+        changes, self._changes = self._changes, []
+        asked = partial(self._written, lambda core: core.commit_async(changes))
+        return Commit(await asyncio.get_running_loop().run_in_executor(self._threads, asked))
+
+
 class AsyncTransaction(_Asks[Transaction]):
     """Queries and changes that commit only if nothing they rest on has changed; see
     :meth:`AsyncRemoteGraph.transaction`."""
+
+    commit_async = _twin(Transaction.commit_async)
 
     @property
     def commit(self) -> int | None:
@@ -166,13 +190,13 @@ class AsyncRemoteGraph(_Asks[RemoteGraph]):
         return await self._aside(asked)
 
     @asynccontextmanager
-    async def batch(self) -> AsyncIterator[Batch]:
+    async def batch(self) -> AsyncIterator[AsyncBatch]:
         """Collect changes in an ``async with`` block, and make them as one commit at its end.
 
-        The methods of the batch are not awaited: they only collect. ``create_edge`` may block the loop for
-        a moment, as it asks the server for numbers.
+        The methods of the batch are not awaited, but for ``commit_async``: they only collect.
+        ``create_edge`` may block the loop for a moment, as it asks the server for numbers.
         """
-        batch = self._blocking.batch()
+        batch = AsyncBatch(self._blocking.batch()._written, self._threads)
         # Nothing is sent if the block raises.
         yield batch
         await self._aside(partial(batch.__exit__, None, None, None))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Generator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ._core import Ticket
+if TYPE_CHECKING:
+    from ._core import RemoteTicket, Ticket
 
 __all__ = ["Commit"]
 
@@ -16,32 +17,43 @@ class Commit:
     """A commit that becomes durable soon; see :meth:`nakshi.property.Batch.commit_async`.
 
     ``commit.wait()`` returns when it is durable, and so does ``await commit`` in a coroutine.
-
-    Attributes:
-        number: number of the commit, counted from the import on.
-        changed: how many of its changes changed something.
     """
 
-    def __init__(self, ticket: Ticket) -> None:
+    def __init__(self, ticket: Ticket | RemoteTicket) -> None:
         self._ticket = ticket
-        self.number = ticket.commit
-        self.changed = ticket.changed
+
+    @property
+    def number(self) -> int:
+        """Number of the commit, counted from the import on.
+
+        A commit whose server was lost before it was durable is made again, with another number.
+        """
+        return self._ticket.commit
+
+    @property
+    def changed(self) -> int | None:
+        """How many of its changes changed something; ``None`` of several if their server was lost after it had made
+        them."""
+        return self._ticket.changed
 
     @property
     def durable(self) -> bool:
         """Whether it survives a kill and a power cut."""
         return self._ticket.durable()
 
-    def wait(self) -> int:
+    def wait(self) -> int | None:
         """Return :attr:`changed` when the commit is durable.
 
         Raises:
             StorePoisonedError: writing failed, for this commit or before it.
+            UnavailableError: the server is away, and the commit may have been made or not.
+            DeadlineError: the server has not told yet; the commit can be waited for again.
+            ConflictError: the server was lost before the transaction was durable; it changed nothing.
         """
         self._ticket.wait()
         return self.changed
 
-    def __await__(self) -> Generator[Any, None, int]:
+    def __await__(self) -> Generator[Any, None, int | None]:
         if not self.durable:
             yield from _waiting(asyncio.get_running_loop()).add(self._ticket).__await__()
         return self.changed
@@ -60,10 +72,10 @@ class _Waiting:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._pending: list[tuple[Ticket, asyncio.Future[None]]] = []
+        self._pending: list[tuple[Ticket | RemoteTicket, asyncio.Future[None]]] = []
         self._running = False
 
-    def add(self, ticket: Ticket) -> asyncio.Future[None]:
+    def add(self, ticket: Ticket | RemoteTicket) -> asyncio.Future[None]:
         future = self._loop.create_future()
         self._pending.append((ticket, future))
         if not self._running:
@@ -82,7 +94,7 @@ class _Waiting:
 
     def _tell(
         self,
-        pending: list[tuple[Ticket, asyncio.Future[None]]],
+        pending: list[tuple[Ticket | RemoteTicket, asyncio.Future[None]]],
         done: asyncio.Future[list[Exception | None]],
     ) -> None:
         errors = [done.exception()] * len(pending) if done.exception() else done.result()
@@ -97,7 +109,7 @@ class _Waiting:
         self._loop.call_soon(self._start)
 
 
-def _wait_for(tickets: list[Ticket]) -> list[Exception | None]:
+def _wait_for(tickets: list[Ticket | RemoteTicket]) -> list[Exception | None]:
     errors: list[Exception | None] = []
     for ticket in tickets:
         try:

@@ -245,7 +245,8 @@ class Batch(Changes):
         """Commit the changes so far, and return before they are durable.
 
         A thread makes the commit durable at once, together with others that wait. Later commits are
-        durable only after it. The next changes of the batch make another commit.
+        durable only after it. The next changes of the batch make another commit. Of a graph on a
+        server, this waits until the server has made the commit, but not for its disk.
 
         Raises:
             ParameterError: one of the changes is impossible, and none of them is made.
@@ -279,6 +280,7 @@ class Transaction(Queries, Changes):
     def __init__(self, core: Properties | Remote) -> None:
         self._core = core
         self.commit: int | None = None
+        self._ended = False
 
     @property
     def _queries(self) -> Properties | Remote:
@@ -297,6 +299,8 @@ class Transaction(Queries, Changes):
         Raises:
             ConflictError: as :meth:`nakshi.Graph.transaction`.
         """
+        # Also by an error.
+        self._ended = True
         commit = Commit(self._core.commit_async([]))
         self.commit = commit.number
         return commit
@@ -305,7 +309,7 @@ class Transaction(Queries, Changes):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self.commit is not None:
+        if self._ended or self.commit is not None:
             return
         if kind is None:
             self.commit = self._core.end(True)

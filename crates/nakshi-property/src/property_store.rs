@@ -147,7 +147,8 @@ pub struct Ticket<'s> {
     store: &'s PropertyStore,
     session: u64,
     pub(super) commit: u64,
-    pub(super) changed: u64,
+    /// How many of its changes changed something.
+    pub changed: u64,
 }
 
 impl PropertyStore {

@@ -283,6 +283,22 @@ impl Transaction {
         Ok(commit)
     }
 
+    /// As [`Transaction::commit`], but calls `early` with the number of the commit, if there are changes,
+    /// before it is durable.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`]; after `early` was called, errors of writing.
+    pub fn commit_telling(mut self, early: impl FnOnce(u64)) -> Result<u64> {
+        let session = self.session.unwrap_or(u64::MAX);
+        let changes = !self.changes.is_empty();
+        let commit = self.submit(&CancelToken::new())?;
+        if changes {
+            early(commit);
+        }
+        self.store.wait_as(commit, session)?;
+        Ok(commit)
+    }
+
     /// As [`Transaction::commit`], but returns before the commit is durable; see
     /// [`PropertyStore::commit_async`]. Returns the number of the commit.
     ///

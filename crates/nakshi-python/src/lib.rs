@@ -62,7 +62,7 @@ mod _core {
     use crate::property::{PyLogEntries, PyProperties, PyTicket};
     #[cfg(feature = "server")]
     #[pymodule_export]
-    use crate::remote::Remote;
+    use crate::remote::{Remote, RemoteTicket};
     #[cfg(feature = "server")]
     #[pymodule_export]
     use crate::serve::{agreeing_servers, serve_graph};

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use nakshi::property::{Change, EdgeId};
 use nakshi::server::v1::query_request::Query;
 use nakshi::server::v1::{Answer, QueryRequest};
-use nakshi::server::{self, Client, ErrorKind, Queries, RemoteRecord, RemoteTransaction};
+use nakshi::server::{
+    self, Client, ErrorKind, Queries, RemoteCommit, RemoteRecord, RemoteTransaction,
+};
 use pyo3::import_exception;
 use pyo3::prelude::*;
 
@@ -23,6 +25,9 @@ import_exception!(nakshi.errors, DeniedError);
 import_exception!(nakshi.errors, OverloadedError);
 import_exception!(nakshi.errors, StateExpiredError);
 import_exception!(nakshi.errors, UnavailableError);
+
+/// The error of changes in a pipeline.
+const NO_CHANGES: &str = "a pipeline makes no changes; use batch() or a transaction of the graph";
 
 thread_local! {
     /// The exception of a signal handler that ran while this thread waited for a server.
@@ -159,11 +164,17 @@ impl Source {
     pub(crate) fn make(&self, changes: &[Change]) -> server::Result<Option<u64>> {
         match self {
             Source::Client(client) => client.commit(changes),
-            Source::Pipeline(_) => {
-                let what = "a pipeline makes no changes; use batch() or a transaction of the graph";
-                Err(server::Error::new(ErrorKind::Unsupported, what))
-            }
+            Source::Pipeline(_) => Err(server::Error::new(ErrorKind::Unsupported, NO_CHANGES)),
             Source::Transaction(transaction) => transaction.apply(changes).map(Some),
+        }
+    }
+
+    /// Makes changes as a commit that is durable soon, or commits the transaction.
+    pub(crate) fn make_soon(&self, changes: &[Change]) -> server::Result<RemoteCommit> {
+        match self {
+            Source::Client(client) => client.commit_async(changes),
+            Source::Pipeline(_) => Err(server::Error::new(ErrorKind::Unsupported, NO_CHANGES)),
+            Source::Transaction(transaction) => transaction.commit_async(),
         }
     }
 }

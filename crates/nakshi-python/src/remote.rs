@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nakshi::property::{Condition, EdgeId, QueryOrder};
 use nakshi::server::v1::RunRequest;
-use nakshi::server::{self, Client, ConnectOptions, ErrorKind, FoundEdge, Queries};
+use nakshi::server::{self, Client, ConnectOptions, ErrorKind, FoundEdge, Queries, RemoteCommit};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
@@ -14,12 +14,12 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use crate::changes::changes_of;
 use crate::conditions::{Asked, conditions};
 use crate::edge_record::Record;
-use crate::errors::{Failure, UnsupportedError};
+use crate::errors::Failure;
 use crate::on_server::{
     Pipeline, RecordOnServer, Source, asked, edge, edges, interrupted, no_edge,
 };
 use crate::outcome::Outcome;
-use crate::property::{PyTicket, ended};
+use crate::property::ended;
 use crate::values::{
     Edge, Incoming, borrowed_names, dict, distances, id_of, ids, incoming, of_id, told_counts,
 };
@@ -33,6 +33,35 @@ pub struct Remote {
     address: String,
     /// `None` once it is closed. Locked for moments only, with the interpreter lock.
     source: Mutex<Option<Arc<Source>>>,
+}
+
+/// A commit of a server that may not be durable yet.
+#[pyclass(frozen, module = "nakshi._core")]
+pub struct RemoteTicket(RemoteCommit);
+
+#[pymethods]
+impl RemoteTicket {
+    /// Number of the commit.
+    #[getter]
+    fn commit(&self) -> u64 {
+        self.0.number()
+    }
+
+    /// How many of its changes changed something, if that is known.
+    #[getter]
+    fn changed(&self) -> Option<u64> {
+        self.0.changed()
+    }
+
+    /// Whether the commit is durable.
+    fn durable(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.0.is_durable())
+    }
+
+    /// Returns when the commit is durable.
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.detach(|| self.0.wait()).map_err(Failure::from)?)
+    }
 }
 
 impl Remote {
@@ -90,10 +119,15 @@ impl Remote {
         Ok(Remote::of(address, Source::Client(Arc::new(client))))
     }
 
-    /// Ends the connection; every later call raises.
+    /// Ends the connection when the commits in flight are durable; every later call raises.
     fn close(&self, py: Python<'_>) {
         let source = self.source.lock().unwrap_or_else(PoisonError::into_inner).take();
-        py.detach(|| drop(source));
+        py.detach(|| {
+            if let Some(Source::Client(client)) = source.as_deref() {
+                client.finish();
+            }
+            drop(source);
+        });
     }
 
     /// The server and its graph, as a dictionary.
@@ -184,12 +218,14 @@ impl Remote {
         self.ask(py, |source| source.make(&changes))
     }
 
-    /// Not there: a commit of a server is durable when the call returns.
-    fn commit_async(&self, changes: Vec<Bound<'_, PyTuple>>) -> PyResult<PyTicket> {
-        let _ = changes;
-        let text =
-            "a server commits when the call returns; use the end of the block, or several threads";
-        Err(UnsupportedError::new_err(text))
+    /// Makes changes as one commit, or commits a transaction, and returns before it is durable.
+    fn commit_async(
+        &self,
+        py: Python<'_>,
+        changes: Vec<Bound<'_, PyTuple>>,
+    ) -> PyResult<RemoteTicket> {
+        let changes = changes_of(&changes)?;
+        Ok(RemoteTicket(self.ask(py, |source| source.make_soon(&changes))?))
     }
 
     /// Runs an algorithm with JSON parameters in `workers` processes of the server's machine, each with at most

@@ -1,42 +1,33 @@
-//! The client: a connection, its calls, and transactions.
+//! The client: its servers and its calls.
 
 use std::future::Future;
 use std::path::PathBuf;
-use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use nakshi_property::Change;
 use nakshi_store::files::new_uuid;
-use tokio::runtime::Runtime;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::service::interceptor::InterceptedService;
-use tonic::transport::Channel;
 use tonic::{Request, Status, Streaming};
 
-use crate::channel::{Bearer, Peers};
-use crate::error::{Error, ErrorKind, Result};
+use crate::channel::Peers;
+use crate::connection::{Connection, Waiting, poll_once};
+use crate::error::{Error, ErrorKind, Result, of_unknown_outcome};
+use crate::in_flight::{InFlight, Pending, Told};
 use crate::parts;
 use crate::queries::Queries;
-use crate::v1::graph_client::GraphClient;
 use crate::v1::pipeline_reply::Reply as OneReply;
 use crate::v1::query_request::Query;
 use crate::v1::run_reply::Reply as RunReply;
-use crate::v1::step::Step as Kind;
-use crate::v1::step_reply::Reply;
 use crate::v1::{
-    Answer, Begin, Changes, Commit, CommitRequest, NewEdgeNumbersRequest, PipelineReply, Progress,
-    QueryRequest, ResolveRequest, RunRequest, StatusReply, StatusRequest, Step, StepReply,
+    Answer, CommitReply, CommitRequest, NewEdgeNumbersRequest, PipelineReply, Progress,
+    QueryRequest, ResolveRequest, RunRequest, StatusReply, StatusRequest,
 };
 use crate::wire;
 
 /// Port of a server, unless an address names another.
 const PORT: u16 = 7480;
-/// Time for a connection to be made.
-const CONNECT: Duration = Duration::from_secs(5);
 /// Interval at which a waiting call asks whether it should stop.
 const HEARTBEAT: Duration = Duration::from_millis(50);
 /// Time for which a thread that waits alone stays awake.
@@ -46,10 +37,6 @@ const AWAKE: Duration = Duration::from_micros(100);
 const AGAIN: Duration = Duration::from_millis(50);
 /// Time for which a call is tried again, if there is one server.
 const AWAY: Duration = Duration::from_secs(5);
-/// Interval at which a server that has not answered yet is asked whether it lives, and the time for its word, if
-/// there are other servers.
-const PING: Duration = Duration::from_millis(500);
-const HANGS: Duration = Duration::from_millis(1000);
 /// Numbers of edges that are fetched at once.
 const NUMBERS: u32 = 64;
 
@@ -83,6 +70,12 @@ impl Default for ConnectOptions {
     }
 }
 
+impl ConnectOptions {
+    fn peers(&self) -> Peers {
+        Peers { ca: self.ca.clone(), token: self.token.clone() }
+    }
+}
+
 impl std::fmt::Debug for ConnectOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ConnectOptions").field("ca", &self.ca).finish_non_exhaustive()
@@ -98,46 +91,6 @@ pub struct Ran {
     pub rows: Vec<u8>,
 }
 
-type Stub = GraphClient<InterceptedService<Channel, Bearer>>;
-
-/// A connection of one process. The threads that wait for an answer drive it; it has no thread itself.
-struct Connection {
-    /// Host and port of the server.
-    address: String,
-    runtime: Runtime,
-    stub: Stub,
-    process: u32,
-    /// Numbers for new edges that nobody has taken yet.
-    numbers: Mutex<Vec<u64>>,
-    /// Threads that wait for answers.
-    waiting: AtomicUsize,
-}
-
-/// A thread that waits for an answer.
-struct Waiting<'c>(&'c AtomicUsize);
-
-impl<'c> Waiting<'c> {
-    fn begin(count: &'c AtomicUsize) -> Self {
-        count.fetch_add(1, Relaxed);
-        Waiting(count)
-    }
-
-    fn is_alone(&self) -> bool {
-        self.0.load(Relaxed) == 1
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
-    }
-}
-
-/// Polls a future once.
-async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Poll<F::Output> {
-    std::future::poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
-}
-
 /// A client of a graph's servers, which any number of threads may use. It has the queries of [`Queries`].
 ///
 /// It asks one server. If that one cannot be reached, or another one makes the commits, it goes on to that.
@@ -149,7 +102,9 @@ pub struct Client {
     /// parent.
     connection: Mutex<Arc<Connection>>,
     /// The greatest number of a commit that the server has named.
-    seen: AtomicU64,
+    pub(crate) seen: AtomicU64,
+    /// Replaced in a forked process.
+    in_flight: Mutex<Arc<InFlight>>,
 }
 
 impl std::fmt::Debug for Client {
@@ -186,31 +141,6 @@ fn places(address: &str) -> Result<Vec<String>> {
     address.split(',').map(host_and_port).collect()
 }
 
-impl Connection {
-    /// Connects to a server. If it is `watched`, it counts as away when it hangs.
-    fn open(address: &str, options: &ConnectOptions, watched: bool) -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| {
-            Error::new(ErrorKind::Storage, format!("cannot wait for answers: {error}"))
-        })?;
-        let peers = Peers { ca: options.ca.clone(), token: options.token.clone() };
-        let (channel, token) = {
-            let _here = runtime.enter();
-            peers.channel(address, CONNECT, watched.then_some((PING, HANGS)))?
-        };
-        let stub =
-            GraphClient::with_interceptor(channel, token).max_decoding_message_size(usize::MAX);
-        Ok(Connection {
-            address: address.to_owned(),
-            runtime,
-            stub,
-            process: std::process::id(),
-            numbers: Mutex::default(),
-            waiting: AtomicUsize::new(0),
-        })
-    }
-}
-
 impl Client {
     /// Connects to a server: `nakshi://HOST:PORT`, or without `nakshi://` or the port. Several servers of a
     /// graph stand with commas in between, and the first that answers is asked; it names the others.
@@ -222,10 +152,12 @@ impl Client {
         let servers = places(address)?;
         let mut failed = None;
         for server in &servers {
-            let first = Connection::open(server, &options, servers.len() > 1)?;
+            let first = Connection::open(server, &options.peers(), servers.len() > 1)?;
             let connection = Mutex::new(Arc::new(first));
             let (options, servers) = (options.clone(), Mutex::new(servers.clone()));
-            let client = Client { options, servers, connection, seen: AtomicU64::new(0) };
+            let in_flight = Mutex::new(InFlight::new());
+            let seen = AtomicU64::new(0);
+            let client = Client { options, servers, connection, seen, in_flight };
             // Without patience: whoever connects wants to know at once that nobody answers.
             let connection = client.connection()?;
             match client.status_by(&connection) {
@@ -268,7 +200,7 @@ impl Client {
         }
         if alone && self.has_others() {
             let mut current = self.current();
-            *current = Arc::new(Connection::open(&current.address, &self.options, true)?);
+            *current = Arc::new(Connection::open(&current.address, &self.options.peers(), true)?);
         }
         Ok(())
     }
@@ -286,16 +218,16 @@ impl Client {
         let mut current = self.current();
         // Another thread may have gone on before.
         if current.address == from.address {
-            *current = Arc::new(Connection::open(&next, &self.options, true)?);
+            *current = Arc::new(Connection::open(&next, &self.options.peers(), true)?);
         }
         Ok(true)
     }
 
-    fn connection(&self) -> Result<Arc<Connection>> {
+    pub(crate) fn connection(&self) -> Result<Arc<Connection>> {
         let mut current = self.current();
         if current.process != std::process::id() {
             let watched = self.has_others();
-            let new = Arc::new(Connection::open(&current.address, &self.options, watched)?);
+            let new = Arc::new(Connection::open(&current.address, &self.options.peers(), watched)?);
             // Dropping it would end the connection of the parent.
             std::mem::forget(std::mem::replace(&mut *current, new));
         }
@@ -303,7 +235,7 @@ impl Client {
     }
 
     /// Waits for a call, but not longer than the time limit, and not when the user wants to stop.
-    fn wait<T>(
+    pub(crate) fn wait<T>(
         &self,
         connection: &Connection,
         call: impl Future<Output = Result<T, Status>>,
@@ -362,7 +294,10 @@ impl Client {
 
     /// Makes a call again if the server is not there, of another one if it can. A call that changes something
     /// must have an id.
-    fn repeated<T>(&self, mut call: impl FnMut(&Arc<Connection>) -> Result<T>) -> Result<T> {
+    pub(crate) fn repeated<T>(
+        &self,
+        mut call: impl FnMut(&Arc<Connection>) -> Result<T>,
+    ) -> Result<T> {
         // One of several servers can be away, the next may hang, and then an election takes a moment.
         let away = if self.has_others() { AWAY * 3 } else { AWAY };
         let (began, patience) = (Instant::now(), away.min(self.options.timeout));
@@ -475,25 +410,89 @@ impl Client {
     /// [`ErrorKind::Unavailable`] or [`ErrorKind::Deadline`], after which the commit may have been made
     /// or not.
     pub fn commit(&self, changes: &[Change]) -> Result<Option<u64>> {
+        let (flight, request) = (self.in_flight(), self.commit_request(changes));
+        if flight.is_empty() {
+            return Ok(self.make(&request)?.changed);
+        }
+        // It comes after those in flight, also if their server is lost.
+        let pending = flight.add(request);
+        let made = self.until(&flight, &pending, true).inspect_err(|_| flight.forget(&pending))?;
+        self.seen.fetch_max(made.commit, Relaxed);
+        Ok(made.changed)
+    }
+
+    /// A new commit.
+    pub(crate) fn commit_request(&self, changes: &[Change]) -> CommitRequest {
         let (id, since) = (new_uuid().to_vec(), self.seen.load(Relaxed));
-        let changes = wire::changes(changes);
+        CommitRequest { changes: wire::changes(changes), id, again: false, since }
+    }
+
+    /// Makes a commit, and returns when it is durable.
+    pub(crate) fn make(&self, request: &CommitRequest) -> Result<CommitReply> {
         let mut tries = 0;
         let made = self.repeated(|connection| {
-            let again = tries > 0;
+            let request = CommitRequest { again: tries > 0, ..request.clone() };
             tries += 1;
-            let (changes, id) = (changes.clone(), id.clone());
-            let request = self.request(CommitRequest { changes, id, again, since });
-            let mut stub = connection.stub.clone();
+            let (request, mut stub) = (self.request(request), connection.stub.clone());
             self.wait(connection, async move { Ok(stub.commit(request).await?.into_inner()) })
         });
         let reply = made.map_err(|error| of_unknown_outcome(error, tries > 1))?;
         self.seen.fetch_max(reply.commit, Relaxed);
-        Ok(reply.changed)
+        Ok(reply)
+    }
+
+    /// The commits of this process in flight.
+    pub(crate) fn in_flight(&self) -> Arc<InFlight> {
+        let mut flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
+        if !flight.is_ours() {
+            // Dropping it would end the calls of the parent.
+            std::mem::forget(std::mem::replace(&mut *flight, InFlight::new()));
+        }
+        Arc::clone(&flight)
+    }
+
+    /// Waits until a commit in flight is made, or `durable`. If its call is lost, this begins another one.
+    pub(crate) fn until(
+        &self,
+        flight: &Arc<InFlight>,
+        pending: &Arc<Pending>,
+        durable: bool,
+    ) -> Result<CommitReply> {
+        let told = self.repeated(|connection| {
+            let connection = flight.connection(connection);
+            let mut told = pending.watch();
+            self.wait(&connection, async move {
+                let enough =
+                    |told: &Told| told.is_last() || matches!(told, Told::Made(_) if !durable);
+                match told.wait_for(enough).await.map(|told| Told::clone(&told)) {
+                    Ok(Told::Lost(status)) => Err(status),
+                    Ok(told) => Ok(told),
+                    Err(_) => Err(Status::internal("a commit in flight was dropped")),
+                }
+            })
+        });
+        let told = match told {
+            Err(error) if matches!(error.kind, ErrorKind::Cancelled | ErrorKind::Deadline) => {
+                return Err(of_unknown_outcome(error, true));
+            }
+            Err(error) => {
+                flight.give_up(pending, &error);
+                Told::clone(&pending.watch().borrow())
+            }
+            Ok(told) => told,
+        };
+        match told {
+            Told::Made(reply) | Told::Durable(reply) => Ok(reply),
+            Told::Failed(error) => Err(error),
+            Told::Nothing | Told::Lost(_) => {
+                Err(Error::new(ErrorKind::Internal, "internal error: a commit has no outcome"))
+            }
+        }
     }
 
     /// Number of the commit with an id, if it was made after commit number `since`. If it was not, it never
     /// will be.
-    fn resolve(&self, id: &[u8], since: u64) -> Result<Option<u64>> {
+    pub(crate) fn resolve(&self, id: &[u8], since: u64) -> Result<Option<u64>> {
         self.repeated(|connection| {
             let request = self.request(ResolveRequest { id: id.to_vec(), since });
             let mut stub = connection.stub.clone();
@@ -554,34 +553,6 @@ impl Client {
         kept().append(&mut numbers);
         Ok(number)
     }
-
-    /// Begins a transaction. One that runs alone lets other commits wait, but at most 100 ms.
-    ///
-    /// # Errors
-    /// As [`Client::commit`].
-    pub fn transaction(self: &Arc<Self>, alone: bool) -> Result<RemoteTransaction> {
-        self.repeated(|connection| {
-            let mut stub = connection.stub.clone();
-            let (steps, sent) = mpsc::channel(1);
-            // Without a time limit, as the transaction ends when its user ends it.
-            let call =
-                async move { Ok(stub.transact(ReceiverStream::new(sent)).await?.into_inner()) };
-            let replies = self.wait(connection, call)?;
-            let mut transaction = RemoteTransaction {
-                client: Arc::clone(self),
-                connection: Arc::clone(connection),
-                begun: 0,
-                running: Mutex::new(Some(Running { steps, replies })),
-            };
-            match transaction.step(Kind::Begin(Begin { alone }), false)? {
-                Reply::Begun(begun) => {
-                    transaction.begun = begun;
-                    Ok(transaction)
-                }
-                _ => Err(unexpected()),
-            }
-        })
-    }
 }
 
 impl Queries for Client {
@@ -598,193 +569,15 @@ impl Queries for Client {
     }
 }
 
-/// Adds that a commit may have been made to an error after which that is unknown: one of the way to the
-/// server, or a refusal before the server has looked for what an earlier request has made.
-fn of_unknown_outcome(error: Error, repeated: bool) -> Error {
-    use ErrorKind as E;
-    let unknown = match error.kind {
-        E::Unavailable | E::Deadline | E::Cancelled => true,
-        E::Moved => repeated,
-        E::Overloaded | E::Denied | E::Gone => repeated,
-        _ => false,
-    };
-    if !unknown {
-        return error;
-    }
-    let what = format!("{}; the commit may have been made or not", error.message);
-    Error::new(error.kind, what)
-}
-
-/// An error of a transaction whose server went away before its commit.
-fn lost(error: &Error) -> Error {
-    let what = format!(
-        "the transaction changed nothing: {}; run it again (transact does that)",
-        error.message
-    );
-    Error::new(ErrorKind::Conflict, what)
-}
-
-fn unexpected() -> Error {
-    Error::new(ErrorKind::Internal, "the server answered something else than was asked")
-}
-
-/// A transaction on a server, which commits if nothing that it has read or written has changed since it
-/// began. Its queries see its own changes. Dropped without a commit, it changes nothing.
-pub struct RemoteTransaction {
-    client: Arc<Client>,
-    connection: Arc<Connection>,
-    /// Number of the commit whose state it reads.
-    begun: u64,
-    /// `None` once it has ended.
-    running: Mutex<Option<Running>>,
-}
-
-struct Running {
-    steps: mpsc::Sender<Step>,
-    replies: Streaming<StepReply>,
-}
-
-impl std::fmt::Debug for RemoteTransaction {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RemoteTransaction").field("client", &self.client).finish_non_exhaustive()
-    }
-}
-
-impl RemoteTransaction {
-    /// Makes a step and returns its reply; an answer with all its parts. A fault of the way to the server
-    /// ends the transaction, as does its last step.
-    fn step(&self, kind: Kind, last: bool) -> Result<Reply> {
-        let mut held = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let ended = || Error::parameter("the transaction has ended; begin another one");
-        let mut running = held.take().ok_or_else(ended)?;
-        let goes_on = matches!(kind, Kind::Query(_) | Kind::Change(_));
-        if self.connection.process != std::process::id() {
-            return Err(Error::parameter("the transaction is of the process that began it"));
-        }
-        let call = async move {
-            let gone = || Status::unavailable("the connection was lost");
-            let sent = running.steps.send(Step { step: Some(kind) }).await;
-            // The reply says why nobody takes the step.
-            let mut reply = next(&mut running.replies).await?;
-            sent.map_err(|_| gone()).or_else(|status| match &reply {
-                Reply::Fault(_) => Ok(()),
-                _ => Err(status),
-            })?;
-            while let Reply::Answer(answer) = &mut reply
-                && answer.more
-            {
-                match next(&mut running.replies).await? {
-                    Reply::Answer(part) => parts::join(answer, part),
-                    _ => return Err(cut_off()),
-                }
-            }
-            Ok((running, reply))
-        };
-        let (running, reply) = match self.client.wait(&self.connection, call) {
-            Err(error) if error.kind == ErrorKind::Unavailable && goes_on => {
-                return Err(lost(&error));
-            }
-            replied => replied?,
-        };
-        if !last {
-            *held = Some(running);
-        }
-        match reply {
-            Reply::Fault(fault) => match Error::from(fault) {
-                // The server ends.
-                error if error.kind == ErrorKind::Unavailable && goes_on => Err(lost(&error)),
-                error => Err(error),
-            },
-            reply => Ok(reply),
-        }
-    }
-
-    /// Makes changes that only this transaction sees until it commits. Returns how many changed something.
-    ///
-    /// # Errors
-    /// As [`Transaction::apply`](nakshi_property::Transaction::apply).
-    pub fn apply(&self, changes: &[Change]) -> Result<u64> {
-        let changes = Changes { changes: wire::changes(changes) };
-        match self.step(Kind::Change(changes), false)? {
-            Reply::Changed(changed) => Ok(changed),
-            _ => Err(unexpected()),
-        }
-    }
-
-    /// Commits. Returns the number of the commit, or of the state that was read if nothing was changed.
-    /// If the connection is lost, the client asks the server whether the commit was made.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Conflict`], and then nothing is changed; as [`Client::commit`].
-    pub fn commit(&self) -> Result<u64> {
-        let id = new_uuid().to_vec();
-        let error = match self.step(Kind::Commit(Commit { id: id.clone() }), true) {
-            Ok(Reply::Committed(commit)) => {
-                self.client.seen.fetch_max(commit, Relaxed);
-                return Ok(commit);
-            }
-            Ok(_) => return Err(unexpected()),
-            Err(error) if error.kind != ErrorKind::Unavailable => {
-                return Err(of_unknown_outcome(error, false));
-            }
-            Err(error) => error,
-        };
-        match self.client.resolve(&id, self.begun) {
-            Ok(Some(commit)) => Ok(commit),
-            Ok(None) => Err(lost(&error)),
-            Err(_) => Err(of_unknown_outcome(error, true)),
-        }
-    }
-
-    /// Ends the transaction without its changes.
-    pub fn roll_back(&self) {
-        let mut held = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.take().is_some() && self.connection.process == std::process::id() {
-            // The end of the call reaches the server now, and not with the next call.
-            self.connection.runtime.block_on(tokio::task::yield_now());
-        }
-    }
-
-    /// Returns true once it was committed or rolled back, or its connection was lost.
-    pub fn has_ended(&self) -> bool {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).is_none()
-    }
-
-    /// The client that began it.
-    pub fn client(&self) -> &Arc<Client> {
-        &self.client
-    }
-}
-
-impl Drop for RemoteTransaction {
-    fn drop(&mut self) {
-        self.roll_back();
-    }
-}
-
-impl Queries for RemoteTransaction {
-    fn ask(&self, request: QueryRequest) -> Result<Answer> {
-        match self.step(Kind::Query(request), false)? {
-            Reply::Answer(answer) => Ok(answer),
-            _ => Err(unexpected()),
-        }
-    }
-}
-
 /// The next reply of a pipeline.
 async fn next_of_many(replies: &mut Streaming<PipelineReply>) -> Result<OneReply, Status> {
     let reply = replies.message().await?.and_then(|reply| reply.reply);
     reply.ok_or_else(|| Status::unavailable("the server has ended the call"))
 }
 
-fn cut_off() -> Status {
+/// The error of an answer without its last part.
+pub(crate) fn cut_off() -> Status {
     Status::internal("an answer ended in its middle")
-}
-
-/// The next reply of a transaction.
-async fn next(replies: &mut Streaming<StepReply>) -> Result<Reply, Status> {
-    let reply = replies.message().await?.and_then(|reply| reply.reply);
-    reply.ok_or_else(|| Status::unavailable("the transaction has ended on the server"))
 }
 
 #[cfg(test)]

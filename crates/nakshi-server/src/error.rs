@@ -206,6 +206,23 @@ impl From<Status> for Error {
     }
 }
 
+/// Adds that a commit may have been made to an error after which that is unknown: one of the way to the
+/// server, or a refusal before the server has looked for what an earlier request has made.
+pub(crate) fn of_unknown_outcome(error: Error, repeated: bool) -> Error {
+    use ErrorKind as E;
+    let unknown = match error.kind {
+        E::Unavailable | E::Deadline | E::Cancelled => true,
+        E::Moved => repeated,
+        E::Overloaded | E::Denied | E::Gone => repeated,
+        _ => false,
+    };
+    if !unknown {
+        return error;
+    }
+    let what = format!("{}; the commit may have been made or not", error.message);
+    Error::new(error.kind, what)
+}
+
 /// The message of a status, with the causes that a message such as "transport error" leaves out.
 fn with_causes(status: &Status) -> String {
     let mut text = status.message().to_owned();

@@ -15,6 +15,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::access::{Role, Tokens, denied};
 use crate::answer;
+use crate::commits::{self, Made};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gateway::{Gateway, Here};
 use crate::limits::{KeptStates, Limits};
@@ -24,14 +25,16 @@ use crate::outcomes::{Attempt, Outcome, Outcomes, id_of};
 use crate::parts;
 use crate::replication::Group;
 use crate::runs;
-use crate::session::{Session, fault};
+use crate::session::{self, Session, fault};
+use crate::v1::commit_async_reply::Reply as OfCommit;
 use crate::v1::graph_server::Graph;
 use crate::v1::pipeline_reply::Reply as OneReply;
 use crate::v1::step::Step as Kind;
+use crate::v1::step_reply::Reply as LastReply;
 use crate::v1::{
-    self, Answer, CommitReply, CommitRequest, Fault, NewEdgeNumbersReply, NewEdgeNumbersRequest,
-    PipelineReply, QueryRequest, ResolveReply, ResolveRequest, RunReply, RunRequest, StatusReply,
-    StatusRequest, Step, StepReply,
+    self, Answer, Commit, CommitAsyncReply, CommitReply, CommitRequest, Fault, NewEdgeNumbersReply,
+    NewEdgeNumbersRequest, PipelineReply, QueryRequest, ResolveReply, ResolveRequest, RunReply,
+    RunRequest, StatusReply, StatusRequest, Step, StepReply,
 };
 use crate::wire;
 
@@ -47,6 +50,10 @@ const LAG: Duration = Duration::from_secs(1);
 const ANSWERS: usize = 256;
 /// Replies of a transaction that wait for its client.
 const REPLIES: usize = 16;
+/// Replies to commits that wait for their client.
+const COMMITS: usize = 4 * commits::IN_FLIGHT;
+/// Pause between two looks at whether the server ends.
+const HEARTBEAT: Duration = Duration::from_millis(50);
 
 /// A served graph, and what the calls on it share.
 pub(crate) struct Served {
@@ -176,24 +183,65 @@ impl Served {
     }
 
     /// Makes a commit, unless it was made before.
-    fn commit(&self, request: CommitRequest) -> Result<CommitReply> {
+    fn make(&self, request: CommitRequest) -> Result<Made<'_>> {
         let changes = wire::of_changes(request.changes)?;
         let Some(id) = id_of(&request.id)? else {
-            let ticket = self.store.submit(&changes)?;
-            let commit = ticket.commit();
-            return Ok(CommitReply { changed: Some(ticket.wait()?), commit });
+            return Ok(Made::Now(self.store.submit(&changes)?, None));
         };
         let since = request.again.then_some(request.since);
         let attempt = match self.attempt(id, since)? {
             Ok(attempt) => attempt,
-            Err(Outcome::Made { commit, changed }) => return Ok(CommitReply { changed, commit }),
+            Err(Outcome::Made { commit, changed }) => {
+                return Ok(Made::Before(CommitReply { changed, commit }));
+            }
             Err(_) => return Err(refused()),
         };
-        let ticket = self.store.submit_with(&changes, id)?;
-        let commit = ticket.commit();
-        let changed = Some(ticket.wait()?);
-        attempt.end(Outcome::Made { commit, changed });
-        Ok(CommitReply { changed, commit })
+        Ok(Made::Now(self.store.submit_with(&changes, id)?, Some(attempt)))
+    }
+
+    /// Makes the commits of a call one after the other, as long as the client sends some.
+    fn make_each(
+        &self,
+        admitted: &Admitted,
+        mut requests: Streaming<CommitRequest>,
+        replies: &mpsc::Sender<Result<CommitAsyncReply, Status>>,
+        here: &tokio::runtime::Handle,
+    ) -> Result<()> {
+        let next = || here.block_on(self.next_commit(&mut requests, replies));
+        let make = |request| {
+            self.may_write(admitted.role)?;
+            self.make(request)
+        };
+        let tell = |number, began, reply: Result<OfCommit>| {
+            if !matches!(reply, Ok(OfCommit::Made(_))) {
+                self.count("commit", began, &reply);
+            }
+            let reply = reply.unwrap_or_else(|error| commits::fault(&error));
+            let reply = CommitAsyncReply { request: number, reply: Some(reply) };
+            // There is room for it, or else the client has gone, and its commits are made all the same.
+            let _ = replies.try_send(Ok(reply));
+        };
+        commits::make_each(next, make, tell)
+    }
+
+    /// The next commit of a call; `None` if its client sends no more, or nothing for long, or if the server ends.
+    async fn next_commit(
+        &self,
+        requests: &mut Streaming<CommitRequest>,
+        replies: &mpsc::Sender<Result<CommitAsyncReply, Status>>,
+    ) -> Result<Option<CommitRequest>> {
+        let began = Instant::now();
+        while !self.cancel.is_cancelled() && began.elapsed() < self.limits.idle {
+            // Two replies for each commit in flight, and two for the next one.
+            if replies.capacity() < 2 * commits::IN_FLIGHT + 4 && !replies.is_closed() {
+                tokio::time::sleep(AGAIN).await;
+                continue;
+            }
+            if let Ok(message) = tokio::time::timeout(HEARTBEAT, requests.message()).await {
+                return Ok(message?);
+            }
+        }
+        Ok(None)
     }
 
     /// Begins to make a commit, or tells what became of it. If it may have been made before the server was
@@ -220,11 +268,17 @@ impl Served {
     }
 
     /// Commits a transaction, unless its client was told that it was not made.
-    fn end_transaction(&self, session: Box<Session>, id: &[u8]) -> Result<StepReply> {
+    /// Calls `early` with the number of a commit before it is durable.
+    fn end_transaction(
+        &self,
+        session: Box<Session>,
+        id: &[u8],
+        early: impl FnOnce(u64),
+    ) -> Result<u64> {
         let (leading, begun) = session.beginning();
         let id = id_of(id)?;
         let attempt = id.map(|id| self.outcomes.begin(id)).transpose().map_err(|_| refused())?;
-        let (reply, commit) = session.commit(id)?;
+        let commit = session.commit(id, early)?;
         // One that has changed nothing has not asked the other servers yet whether it read the newest state.
         if commit == begun && self.group.as_ref().is_some_and(|group| !group.still_leads(leading)) {
             let what =
@@ -234,7 +288,36 @@ impl Served {
         if let Some(attempt) = attempt {
             attempt.end(Outcome::Made { commit, changed: None });
         }
-        Ok(reply)
+        Ok(commit)
+    }
+
+    /// Commits a transaction, and tells its client.
+    fn last_step(
+        &self,
+        session: Box<Session>,
+        asked: &Commit,
+        replies: &mpsc::Sender<Result<StepReply, Status>>,
+    ) {
+        // Nobody takes a reply if the client has gone.
+        let tell = |reply| drop(replies.blocking_send(Ok(reply)));
+        let mut told = false;
+        let early = |commit| {
+            if asked.early {
+                told = true;
+                tell(session::reply(LastReply::Committed(commit)));
+            }
+        };
+        match self.end_transaction(session, &asked.id, early) {
+            Err(error) => tell(fault(&error)),
+            Ok(commit) => {
+                if !told {
+                    tell(session::reply(LastReply::Committed(commit)));
+                }
+                if asked.early {
+                    tell(session::reply(LastReply::Durable(commit)));
+                }
+            }
+        }
     }
 
     /// Number of a commit, if it was made; if it was not, it must not be made later.
@@ -430,6 +513,7 @@ impl Service {
 impl Graph for Service {
     type QueryStream = Replies<Answer>;
     type PipelineStream = Replies<PipelineReply>;
+    type CommitAsyncStream = Replies<CommitAsyncReply>;
     type TransactStream = Replies<StepReply>;
     type RunStream = Replies<RunReply>;
 
@@ -482,11 +566,29 @@ impl Graph for Service {
         let (request, served) = (request.into_inner(), Arc::clone(&self.0));
         let work = move || {
             let (_place, began) = (admitted.place, Instant::now());
-            let reply = served.commit(request);
+            let reply = served.make(request).and_then(Made::durable);
             served.count("commit", began, &reply);
             reply
         };
         Ok(Response::new(aside(work).await??))
+    }
+
+    async fn commit_async(
+        &self,
+        mut request: Request<Streaming<CommitRequest>>,
+    ) -> Result<Response<Self::CommitAsyncStream>, Status> {
+        let admitted = Self::admitted(&mut request)?;
+        self.0.may_write(admitted.role)?;
+        let (replies, told) = mpsc::channel(COMMITS);
+        let (served, requests) = (Arc::clone(&self.0), request.into_inner());
+        let here = tokio::runtime::Handle::current();
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = served.make_each(&admitted, requests, &replies, &here) {
+                // The client has gone if nobody takes it.
+                let _ = replies.try_send(Err(error.into()));
+            }
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(told))))
     }
 
     async fn resolve(
@@ -632,11 +734,8 @@ async fn transaction(
             }
             (None, _) => return Err(Error::parameter("the first step of a transaction is begin")),
             (Some(running), Some(Kind::Commit(commit))) => {
-                let served = Arc::clone(&served);
-                let ended = aside(move || served.end_transaction(running, &commit.id)).await?;
-                let reply = ended.unwrap_or_else(|error| fault(&error));
-                let _ = replies.send(Ok(reply)).await;
-                return Ok(());
+                let (served, replies) = (Arc::clone(&served), replies.clone());
+                return aside(move || served.last_step(running, &commit, &replies)).await;
             }
             (Some(running), kind) => {
                 let step = Step { step: kind };

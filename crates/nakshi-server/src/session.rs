@@ -34,7 +34,8 @@ pub(crate) struct Session {
     kept: HashMap<u64, PropertyGraph>,
 }
 
-fn reply(reply: Reply) -> StepReply {
+/// A reply to a step.
+pub(crate) fn reply(reply: Reply) -> StepReply {
     StepReply { reply: Some(reply) }
 }
 
@@ -73,14 +74,17 @@ impl Session {
         (self, replies)
     }
 
-    /// Ends the transaction with its commit, under an id if the client gave one. Returns the number of the
-    /// commit, too.
-    pub(crate) fn commit(mut self: Box<Self>, id: Option<u128>) -> Result<(StepReply, u64)> {
+    /// Ends the transaction with its commit, under an id if the client gave one. Calls `early` with the number of
+    /// the commit before it is durable, and returns it then.
+    pub(crate) fn commit(
+        mut self: Box<Self>,
+        id: Option<u128>,
+        early: impl FnOnce(u64),
+    ) -> Result<u64> {
         if let Some(id) = id {
             self.transaction.set_id(id);
         }
-        let commit = self.transaction.commit()?;
-        Ok((reply(Reply::Committed(commit)), commit))
+        Ok(self.transaction.commit_telling(early)?)
     }
 
     /// When this server has led since before it began, and the number of the commit whose state it reads.

@@ -13,7 +13,8 @@ use nakshi_property::{
 use nakshi_server::v1::query_request::Query;
 use nakshi_server::v1::{self, Answer};
 use nakshi_server::{
-    Client, ConnectOptions, ErrorKind, Limits, Queries, ServeOptions, Server, requests,
+    Client, ConnectOptions, ErrorKind, Limits, Queries, RemoteCommit, ServeOptions, Server,
+    requests,
 };
 use nakshi_store::import::Hooks;
 use nakshi_store::{ExternalId, OpenOptions};
@@ -259,6 +260,32 @@ fn many_threads_share_a_client() {
     });
     assert_eq!(made.load(Relaxed), 160);
     assert_eq!(client.count_nodes(&[]), Ok(163));
+}
+
+#[test]
+fn commits_in_flight_are_made_in_their_order() {
+    let server = Running::start(Limits { calls: 2, ..Limits::default() });
+    let client = server.client();
+    let append = |node: i64| Change::AppendNode { id: id(node), properties: Vec::new() };
+    let edge = |node: i64| Change::AppendEdge {
+        source: id(node),
+        edge_type: "knows".into(),
+        destination: id(node - 1),
+        timestamp: 0,
+        properties: Vec::new(),
+    };
+    // More than a call has in flight, and each needs the one before.
+    let commits: Vec<RemoteCommit> =
+        (4..604).map(|node| client.commit_async(&[append(node), edge(node)]).unwrap()).collect();
+    let numbers: Vec<u64> = commits.iter().map(RemoteCommit::number).collect();
+    assert_eq!(numbers, (1..601).collect::<Vec<_>>());
+    assert_eq!(kind(client.commit_async(&[append(5)])), ErrorKind::Parameter);
+    let transaction = client.transaction(false).unwrap();
+    transaction.apply(&[set_age(1, 99)]).unwrap();
+    let last = transaction.commit_async().unwrap();
+    assert_eq!((last.number(), last.changed(), last.wait()), (601, Some(1), Ok(())));
+    assert!(commits.iter().all(|commit| commit.wait().is_ok() && commit.is_durable()));
+    assert_eq!(client.count_nodes(&[]), Ok(603));
 }
 
 /// Sends bytes as they are, and reads the answer as a message.
