@@ -99,9 +99,17 @@ kinds! {
 }
 
 impl Error {
-    /// Makes an error.
+    /// Makes an error. Its message is one line, also where it quotes line breaks of a request.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), leader: None }
+        let mut message = message.into();
+        if message.contains(char::is_control) {
+            let shown = |c: char| match c.is_control() {
+                true => c.escape_default().to_string(),
+                false => c.to_string(),
+            };
+            message = message.chars().map(shown).collect();
+        }
+        Self { kind, message, leader: None }
     }
 
     /// An argument that cannot work.

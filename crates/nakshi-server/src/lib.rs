@@ -25,6 +25,7 @@ mod commits;
 mod connection;
 mod early;
 mod error;
+pub mod fuzzing;
 mod gateway;
 mod http;
 mod in_flight;

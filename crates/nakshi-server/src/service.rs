@@ -166,7 +166,7 @@ impl Served {
         }
     }
 
-    fn answer(&self, request: QueryRequest) -> Result<Answer> {
+    pub(crate) fn answer(&self, request: QueryRequest) -> Result<Answer> {
         let (began, call) = (Instant::now(), name(&request));
         let answered = self.state(&request).and_then(|graph| {
             let query = wire::needed(request.query, "query that is known")?;

@@ -1,0 +1,142 @@
+//! Target of the fuzz tests: what a server makes of the bytes of a request. Ordinary tests replay the stored
+//! corpus on it.
+
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use nakshi_io::CancelToken;
+use nakshi_property::{LoadOptions, PropertyStore, Table, TableRows, load};
+use nakshi_store::OpenOptions;
+use nakshi_store::files::new_uuid;
+use nakshi_store::import::Hooks;
+use prost::Message;
+use tokio::sync::Semaphore;
+
+use crate::error::{ErrorKind, Result};
+use crate::limits::Limits;
+use crate::metrics::Metrics;
+use crate::outcomes::{Outcomes, id_of};
+use crate::parts;
+use crate::service::Served;
+use crate::session::Session;
+use crate::v1::step::Step as Kind;
+use crate::v1::step_reply::Reply;
+use crate::v1::{Answer, Changes, CommitRequest, QueryRequest, ResolveRequest, Step};
+
+/// Rows of the tables that the served graph is made of.
+const NODES: &str = "id:ID,name,age:int,tags:string[]\n1,ann,30,a;b\n2,bob,20,\n3,cem,30,c\n4,,,\n";
+const EDGES: &str = ":START_ID,:END_ID,:TYPE,timestamp:long,since:int\n1,2,knows,1,7\n1,3,knows,2,\n2,3,likes,3,8\n";
+/// Limits that are reached soon.
+const LIMITS: Limits = Limits {
+    calls: 4,
+    connections: 4,
+    request_bytes: 1 << 16,
+    rows: 3,
+    time: Duration::from_secs(1),
+    idle: Duration::from_secs(1),
+};
+
+static SERVED: LazyLock<Served> = LazyLock::new(|| {
+    let folder =
+        std::env::temp_dir().join(format!("nakshi-fuzz-{}", u128::from_le_bytes(new_uuid())));
+    let store = small_graph(&folder);
+    // The opened files are enough: no commit is made.
+    let removed = std::fs::remove_dir_all(&folder);
+    let store = store.and_then(|store| Ok(removed.map(|()| store)?));
+    let store = store.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    Served {
+        store: Arc::new(store),
+        read_only: false,
+        limits: LIMITS,
+        tokens: None,
+        kept: Arc::default(),
+        cancel: CancelToken::new(),
+        calls: Arc::new(Semaphore::new(LIMITS.calls)),
+        runner: Vec::new(),
+        runs: Arc::new(Semaphore::new(1)),
+        connections: 0.into(),
+        metrics: Metrics::new(false),
+        outcomes: Outcomes::default(),
+        group: None,
+        gateway: None,
+        began: Instant::now(),
+    }
+});
+
+fn small_graph(folder: &Path) -> std::result::Result<PropertyStore, Box<dyn std::error::Error>> {
+    std::fs::create_dir_all(folder)?;
+    let table = |name: &str, rows: &str| {
+        let path = folder.join(name);
+        std::fs::write(&path, rows).map(|()| vec![Table::new(None, TableRows::Path(path))])
+    };
+    let (nodes, edges) = (table("nodes.csv", NODES)?, table("edges.csv", EDGES)?);
+    let store = folder.join("g.nakshi");
+    load(&store, nodes, edges, &LoadOptions::default(), &Hooks::default())?;
+    Ok(PropertyStore::open(&store, &OpenOptions::default())?)
+}
+
+/// Takes the first byte as a choice of a call, and the rest as the bytes that a stranger has sent to it. An error is
+/// a good answer, unless it is a fault of the server.
+pub fn request(bytes: &[u8]) {
+    let Some((call, message)) = bytes.split_first() else { return };
+    if message.len() > LIMITS.request_bytes {
+        return;
+    }
+    match call % 4 {
+        0 => QueryRequest::decode(message).into_iter().for_each(query),
+        1 => CommitRequest::decode(message).into_iter().for_each(commit),
+        2 => ResolveRequest::decode(message).into_iter().for_each(|request| {
+            judge(&id_of(&request.id));
+        }),
+        _ => transaction(message),
+    }
+}
+
+/// Panics for an error that is a fault of the server.
+fn judge<T>(result: &Result<T>) {
+    if let Err(error) = result {
+        assert_ne!(error.kind, ErrorKind::Internal, "{error}");
+        assert!(!error.message.contains('\n'), "an error of several lines: {error}");
+    }
+}
+
+fn query(request: QueryRequest) {
+    let answered = SERVED.answer(request);
+    judge(&answered);
+    let Ok(answer) = answered else { return };
+    let mut parts = parts::cut(answer.clone()).into_iter();
+    let mut joined = parts.next().unwrap_or_default();
+    parts.for_each(|part| parts::join(&mut joined, part));
+    assert_eq!(Answer { more: false, ..joined }.encode_to_vec(), answer.encode_to_vec());
+}
+
+fn commit(request: CommitRequest) {
+    judge(&id_of(&request.id));
+    steps([Kind::Change(Changes { changes: request.changes })]);
+}
+
+/// Runs a transaction of messages that each stand behind their length.
+fn transaction(mut bytes: &[u8]) {
+    let read = std::iter::from_fn(|| Step::decode_length_delimited(&mut bytes).ok());
+    // A commit would change the graph for the next input.
+    let kinds = read.filter_map(|step| step.step).filter(|kind| !matches!(kind, Kind::Commit(_)));
+    steps(kinds);
+}
+
+/// Makes the steps of a transaction, which changes nothing in the end.
+fn steps(kinds: impl IntoIterator<Item = Kind>) {
+    let cancel = SERVED.cancel.clone();
+    let begun = Session::begin(&SERVED.store, None, false, LIMITS, cancel);
+    judge(&begun);
+    let Ok((mut session, _)) = begun else { return };
+    for kind in kinds {
+        let replies;
+        (session, replies) = session.step(Step { step: Some(kind) });
+        for reply in replies {
+            if let Some(Reply::Fault(fault)) = reply.reply {
+                judge::<()>(&Err(fault.into()));
+            }
+        }
+    }
+}
