@@ -399,14 +399,14 @@ class RayWorkers(_Leaving):
             where = f"join the cluster at {address or 'the address of ray start'}"
             doing = "start" if address == "local" else where
             hint = "" if address == "local" else " (if it wants a token, set RAY_AUTH_MODE=token)"
-            raise ClusterError(f"Ray cannot {doing}: {_last_line(error)}{hint}") from error
+            raise ClusterError(f"Ray cannot {doing}: {last_line(error)}{hint}") from error
 
     def _reserve(self) -> None:
         """Reserves the places of all workers."""
         from ray.util import placement_group
 
         # STRICT_SPREAD would need as many nodes as workers.
-        self._group = placement_group([{"CPU": self._cpus}] * self._count, strategy="SPREAD")
+        self._group = placement_group(self._bundles(), strategy="SPREAD")
         if self._group.wait(self._timeout):
             return
         all_, free = (
@@ -419,24 +419,34 @@ class RayWorkers(_Leaving):
             "workers or threads, or add nodes"
         )
 
-    def _actor(self, server: int) -> Any:
+    def _bundles(self) -> list[dict[str, float]]:
+        """What Ray reserves for each place."""
+        return [{"CPU": self._cpus} for _ in range(self._count)]
+
+    def _in_place(self, server: int) -> dict[str, Any]:
+        """Options of what runs in a place."""
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
         place = PlacementGroupSchedulingStrategy(self._group, placement_group_bundle_index=server)
+        return {"num_cpus": self._cpus, "scheduling_strategy": place}
+
+    def _actor(self, server: int) -> Any:
         kind = self._ray.remote(_NodeWorker)
-        return kind.options(num_cpus=self._cpus, scheduling_strategy=place).remote(
-            self._host, self.terms
-        )
+        return kind.options(**self._in_place(server)).remote(self._host, self.terms)
 
     def _address(self, server: int, told: Any) -> str:
+        return str(self._told(server, told))
+
+    def _told(self, server: int, told: Any) -> Any:
+        """What an actor or a task tells, when it has started."""
         try:
-            return str(self._ray.get(told, timeout=self._timeout))
+            return self._ray.get(told, timeout=self._timeout)
         except self._ray.exceptions.GetTimeoutError:
             why = f"Ray has not started its worker in {self._timeout:.0f} s"
             raise ClusterError(f"server {server}: {why}") from None
         except self._ray.exceptions.RayError as error:
             # The message of Ray's error is a traceback of the actor's exception.
-            why = _last_line(getattr(error, "cause", None) or error)
+            why = last_line(getattr(error, "cause", None) or error)
             raise ClusterError(f"server {server}: Ray cannot start its worker: {why}") from error
 
     def _never_ran(self, told: Any) -> bool:
@@ -514,7 +524,7 @@ def _at_least_one(name: str, count: int) -> int:
     return count
 
 
-def _last_line(error: BaseException) -> str:
+def last_line(error: BaseException) -> str:
     """The last line of an error, without the tracebacks that Ray puts before it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__

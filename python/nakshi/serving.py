@@ -40,13 +40,19 @@ _LASTING = 2.0
 _PAUSE = 0.5
 
 
-def addresses(listen: str, count: int) -> list[str]:
-    """Addresses of `count` servers: ports from that of `listen` on, or free ones if it is 0."""
+def host_and_port(listen: str) -> tuple[str, int]:
+    """Host and port of an address to listen at."""
     host, colon, port = listen.rpartition(":")
     if not colon or not port.isdigit():
         raise ParameterError(f"cannot listen at {listen}: write HOST:PORT")
-    if int(port):
-        return [f"{host}:{int(port) + i}" for i in range(count)]
+    return host, int(port)
+
+
+def addresses(listen: str, count: int) -> list[str]:
+    """Addresses of `count` servers: ports from that of `listen` on, or free ones if it is 0."""
+    host, port = host_and_port(listen)
+    if port:
+        return [f"{host}:{port + i}" for i in range(count)]
     taken: list[socket.socket] = []
     try:
         for _ in range(count):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -35,6 +36,13 @@ _WORD = 2.0
     metavar="N",
     help="Start N servers on this machine, with copies of STORE in STORE/servers, that agree on every "
     "commit: to try out what --hosts does.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1, max=15),
+    metavar="N",
+    help="Have Ray, which is joined or started, place N servers on its nodes, with copies of STORE in "
+    "STORE/servers there, that agree on every commit. Ray starts one again that is killed.",
 )
 @options.file(
     "--hosts",
@@ -88,6 +96,7 @@ def serve(
     store: str,
     listen: str,
     local: int | None,
+    workers: int | None,
     hosts: str | None,
     ca: str | None,
     replicas: int | None,
@@ -112,13 +121,12 @@ def serve(
     running calls have ended, at most ten seconds later. An address that other machines can reach needs
     --certificate, --key and --tokens.
 
-    Of several servers (--local, --hosts), a majority must run. A commit is on the disks of a majority when
+    Of several servers (--local, --workers, --hosts), a majority must run. A commit is on the disks of a majority when
     it is acknowledged.
     """
     from ..errors import UnsupportedError
     from ..placement import read_hosts
     from ..processes import end_with_input
-    from ..serving import LocalServers
 
     if (certificate is None) != (key is None):
         raise click.UsageError("--certificate and --key belong together")
@@ -128,14 +136,10 @@ def serve(
         raise UnsupportedError("this build of nakshi has no server; run `make build`") from None
 
     ready = partial(_ready, as_json)
-    if local is not None:
-        if hosts is not None or read_only:
-            raise click.UsageError("--local goes neither with --hosts nor with --read-only")
-        given = _given(click.get_current_context())
-        servers = LocalServers(store, listen, local, given, http, replicas)
-        sys.exit(servers.run(lambda: ready(servers.addresses[0], servers.pages[0])))
+    if local is not None or workers is not None:
+        sys.exit(_serve_several(click.get_current_context(), ready))
     if replicas is not None and hosts is None:
-        raise click.UsageError("--replicas goes with --local or --hosts")
+        raise click.UsageError("--replicas goes with --local, --workers or --hosts")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if until_eof:
         end_with_input()
@@ -164,6 +168,30 @@ def serve(
         pass
 
 
+def _serve_several(context: click.Context, ready: Callable[[str, str | None], None]) -> int:
+    """Serve by several servers that this process, or Ray, starts. Returns the exit code."""
+    from ..served_by_ray import RayServers
+    from ..serving import LocalServers
+
+    given = context.params
+    store, listen, replicas = (given[name] for name in ("store", "listen", "replicas"))
+    other = [f"--{name.replace('_', '-')}" for name in ("hosts", "read_only") if given[name]]
+    if given["workers"] is None:
+        if other:
+            raise click.UsageError(f"--local does not go with {other[0]}")
+        local = LocalServers(
+            store, listen, given["local"], _given(context), given["http"], replicas
+        )
+        return local.run(lambda: ready(local.addresses[0], local.pages[0]))
+    other += [f"--{name}" for name in ("local", "http") if given[name] is not None]
+    if other:
+        raise click.UsageError(f"--workers does not go with {other[0]}")
+    options = _given(context, absolute=True)
+    strangers = given["certificate"] is not None and given["tokens"] is not None
+    placed = RayServers(store, listen, given["workers"], options, replicas, strangers)
+    return placed.run(lambda: ready(placed.addresses[0], None))
+
+
 def _ready(as_json: bool, address: str, pages: str | None) -> None:
     """Print the addresses of a server that answers."""
     found = {"nakshi": address, "http": pages}
@@ -190,12 +218,18 @@ _EACH = (
 )
 
 
-def _given(context: click.Context) -> list[str]:
-    """The options that were given for each of several servers."""
+#: Those of them that name files.
+_FILES = ("certificate", "key", "ca", "tokens")
+
+
+def _given(context: click.Context, *, absolute: bool = False) -> list[str]:
+    """The options that were given for each of several servers; with `absolute` for any working directory."""
     given: list[str] = []
     for name in _EACH:
         value = context.params[name]
         if value is not None:
+            if absolute and name in _FILES:
+                value = os.path.abspath(value)
             given += [f"--{name.replace('_', '-')}", str(value)]
     return given
 
