@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 class Server:
-    """A running ``nakshi serve``; `wrap` is the beginning of a command that runs the rest elsewhere."""
+    """A running ``nakshi serve``; `wrap` is the beginning of a command that runs the rest elsewhere, and `python`
+    has another build of Nakshi."""
 
     def __init__(
         self,
@@ -28,8 +29,9 @@ class Server:
         *options: object,
         listen: str = "127.0.0.1:0",
         wrap: Sequence[str] = (),
+        python: str = sys.executable,
     ) -> None:
-        command = [*wrap, sys.executable, "-m", "nakshi", "serve", str(store), "--listen", listen]
+        command = [*wrap, python, "-m", "nakshi", "serve", str(store), "--listen", listen]
         self.process = subprocess.Popen(
             [*command, *map(str, options)],
             stdout=subprocess.PIPE,

@@ -129,6 +129,15 @@ impl Error {
     }
 }
 
+/// The kind that another process has told.
+fn told_kind(name: &str) -> Option<ErrorKind> {
+    ErrorKind::of_name(name).map(|kind| match kind {
+        // A server of an older version says so when it ends.
+        ErrorKind::Cancelled => ErrorKind::Unavailable,
+        kind => kind,
+    })
+}
+
 impl From<&Error> for Fault {
     fn from(error: &Error) -> Self {
         Fault {
@@ -141,7 +150,7 @@ impl From<&Error> for Fault {
 
 impl From<Fault> for Error {
     fn from(fault: Fault) -> Self {
-        let kind = ErrorKind::of_name(&fault.kind).unwrap_or(ErrorKind::Internal);
+        let kind = told_kind(&fault.kind).unwrap_or(ErrorKind::Internal);
         let leader = Some(fault.leader).filter(|leader| !leader.is_empty());
         Self { leader, ..Self::new(kind, fault.message) }
     }
@@ -188,7 +197,7 @@ impl From<Error> for Status {
 impl From<Status> for Error {
     fn from(status: Status) -> Self {
         let named = status.metadata().get(KIND).and_then(|name| name.to_str().ok());
-        if let Some(kind) = named.and_then(ErrorKind::of_name) {
+        if let Some(kind) = named.and_then(told_kind) {
             let leader = status.metadata().get(LEADER).and_then(|leader| leader.to_str().ok());
             let leader = leader.map(ToOwned::to_owned);
             return Self { leader, ..Self::new(kind, status.message()) };
