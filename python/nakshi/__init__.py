@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from .aio import AsyncRemoteGraph, connect_async
     from .conditions import between, contains, equals, ge, gt, is_null, le, lt, one_of, starts
     from .graph import Graph
+    from .programs import program
     from .remote import RemoteGraph, connect
     from .result import Result
     from .stores import algorithms, backup, build, check, export, generate
@@ -105,6 +106,7 @@ __all__ = [
     "one_of",
     "open",
     "plot",
+    "program",
     "starts",
 ]
 
@@ -120,6 +122,7 @@ _LAZY = {
     "build": ("stores", "build"),
     "check": ("stores", "check"),
     "connect": ("remote", "connect"),
+    "program": ("programs", "program"),
     "connect_async": ("aio", "connect_async"),
     "contains": ("conditions", "contains"),
     "equals": ("conditions", "equals"),

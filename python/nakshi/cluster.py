@@ -27,6 +27,8 @@ from .placement import (
     read_token,
 )
 from .processes import end_with_input
+from .program_worker import ProgramCompiler, packed
+from .programs import Program
 from .progress import ProgressArgument, reporting
 from .remote import connect
 from .result import Result
@@ -41,8 +43,8 @@ SERVERS = (2, 4, 8, 16, 32, 64, 128, 256)
 
 
 def run(
-    store: str | os.PathLike[str] | Graph | EdgeFile,
-    algorithm: str,
+    store: str | os.PathLike[str] | Graph | EdgeFile | Program,
+    algorithm: str | os.PathLike[str] | Graph | Program,
     *,
     workers: int | None = None,
     local: int | None = None,
@@ -65,14 +67,16 @@ def run(
     progress: ProgressArgument = None,
     **parameters: Any,
 ) -> Result:
-    """Run an algorithm on several servers (LFGraph).
+    """Run an algorithm, or a program of your own, on several servers (LFGraph).
 
     Args:
         store: a store that all servers can read under the same path, or a file of edges, of which
             each server loads a part (:class:`EdgeFile`, or its path if its edges are directed and
             have no weights); or ``"nakshi://HOST:PORT"``, a graph that ``nakshi serve`` serves, where
             `local` processes of that machine run it (see :meth:`nakshi.RemoteGraph.run`).
-        algorithm: one of :data:`ALGORITHMS`, such as ``"pagerank"``.
+        algorithm: one of :data:`ALGORITHMS`, such as ``"pagerank"``, or a :func:`nakshi.program`, whose
+            source is sent to the servers; they compile it. A program may also come first, and the store
+            second.
         workers: number of workers that Ray places, one on each node as far as there are nodes, in the
             running cluster (``RAY_ADDRESS``, ``ray start``) or in a cluster on this machine that is
             started for the run.
@@ -105,7 +109,7 @@ def run(
         missing_weight: as for algorithms of :class:`Graph`.
         progress: as for algorithms of :class:`Graph`.
         parameters: arguments of the algorithm's variant ``"pull-program"``, with the same defaults as
-            on one machine.
+            on one machine; of a program those of :meth:`nakshi.Graph.run`.
 
     Returns:
         The result as on one machine. ``stats["servers"]`` has every superstep of every server
@@ -115,7 +119,16 @@ def run(
         ClusterError: a server cannot be reached; more than `restarts` servers are lost; a checkpoint
             cannot be written; Ray is not installed, or cannot place all workers within a minute.
     """
+    if isinstance(store, Program):
+        store, algorithm = algorithm, store
+    if not isinstance(algorithm, str | Program):
+        raise ParameterError(f"{algorithm!r} is neither the name of an algorithm nor a program")
+    assert not isinstance(store, Program)
     if is_served(store):
+        if isinstance(algorithm, Program):
+            raise ParameterError(
+                f"{algorithm.name}: servers of {store} run algorithms only; run programs on a store"
+            )
         given = {name: value for name, value in locals().items() if name in _HERE}
         _refuse_here(store, given)
         secret = token if token_file is None else read_token(token_file)
@@ -130,12 +143,18 @@ def run(
     terms = _terms(restarts, token, token_file, hosts)
     placed = _placement(workers, local, hosts, threads, terms)
     chosen: dict[str, Any] = {"at": at, "missing": missing_weight}
-    if isinstance(store, EdgeFile) or (not isinstance(store, Graph) and os.path.isfile(store)):
-        graph, given, files = _edges_given(store, algorithm, parameters, chosen)
+    source = None
+    graph: _core.Store | str
+    if _is_edges(store) and not isinstance(algorithm, Program):
+        graph, text, files = _edges_given(store, algorithm, parameters, chosen)
     else:
         with reporting(progress, "topology") as sink:
             chosen |= {"threads": threads, "sink": sink}
-            graph, given, files = _store_given(store, algorithm, parameters, chosen, hosts)
+            if isinstance(algorithm, Program):
+                graph, text, files = _program_given(store, algorithm, parameters, chosen, hosts)
+                source, algorithm = packed(algorithm), algorithm.name
+            else:
+                graph, text, files = _store_given(store, algorithm, parameters, chosen, hosts)
 
     terms.allow += files
     if folder is not None:
@@ -144,8 +163,9 @@ def run(
         core = _core.run_on_servers(
             graph,
             algorithm,
-            json.dumps(given),
+            text,
             placement.addresses,
+            program=source,
             memory=parse_size(memory),
             threads=threads,
             senders=senders,
@@ -196,37 +216,79 @@ def is_served(store: object) -> bool:
     return isinstance(store, str) and store.startswith("nakshi://")
 
 
+def _is_edges(
+    store: str | os.PathLike[str] | Graph | EdgeFile,
+) -> bool:
+    """True for a file of edges."""
+    return isinstance(store, EdgeFile) or (not isinstance(store, Graph) and os.path.isfile(store))
+
+
 def _edges_given(
-    store: str | os.PathLike[str] | EdgeFile,
+    store: str | os.PathLike[str] | Graph | EdgeFile,
     algorithm: str,
     parameters: dict[str, Any],
     chosen: dict[str, Any],
-) -> tuple[_core.Store | str, dict[str, Any], list[str]]:
+) -> tuple[_core.Store | str, str, list[str]]:
     """A file of edges, the arguments of a run on it, and the files that servers read."""
     if chosen != {"at": "last_commit", "missing": None}:
         raise ParameterError("at and missing_weight belong to stores; a file of edges has neither")
+    assert not isinstance(store, Graph)
     file = store if isinstance(store, EdgeFile) else EdgeFile(store)
     graph, given = file.given(algorithm, parameters)
-    return graph, given, [os.path.abspath(path) for path in (file.path, file.nodes) if path]
+    return (
+        graph,
+        json.dumps(given),
+        [os.path.abspath(path) for path in (file.path, file.nodes) if path],
+    )
 
 
 def _store_given(
-    store: str | os.PathLike[str] | Graph,
+    store: str | os.PathLike[str] | Graph | EdgeFile,
     algorithm: str,
     parameters: dict[str, Any],
     chosen: dict[str, Any],
     hosts: Sequence[str] | None,
-) -> tuple[_core.Store | str, dict[str, Any], list[str]]:
+) -> tuple[_core.Store, str, list[str]]:
     """The edge lists of a store, brought up to date, the arguments of a run on them, and its path."""
+    assert not isinstance(store, EdgeFile)
     opened = store if isinstance(store, Graph) else Graph(store)
     graph, text = opened._prepared(algorithm, parameters, **chosen)
+    _refuse_temporary(opened, graph, hosts)
+    return graph, text, [os.path.abspath(graph.path)]
+
+
+def _program_given(
+    store: str | os.PathLike[str] | Graph | EdgeFile,
+    program: Program,
+    parameters: dict[str, Any],
+    chosen: dict[str, Any],
+    hosts: Sequence[str] | None,
+) -> tuple[_core.Store, str, list[str]]:
+    """The edge lists of a store, brought up to date, the description of a program, and the store's path."""
+    if _is_edges(store):
+        raise ParameterError(f"{program.name} runs on a store; import the file of edges first")
+    assert not isinstance(store, EdgeFile)
+    if program.given:
+        raise ParameterError(
+            f"{program.name} is given {', '.join(program.given)}, which is for one machine: run it there"
+        )
+    if parameters.pop("jit", True) is not True:
+        raise ParameterError("jit=False is for one machine: run the program there")
+    opened = store if isinstance(store, Graph) else Graph(store)
+    weight = parameters.pop("weight", None)
+    graph, text = opened._prepared_program(program, parameters, weight, **chosen)
+    _refuse_temporary(opened, graph, hosts)
+    return graph, text, [os.path.abspath(graph.path)]
+
+
+def _refuse_temporary(opened: Graph, graph: _core.Store, hosts: Sequence[str] | None) -> None:
+    """Refuse edge lists that workers on other hosts do not see."""
     if hosts is not None and graph.is_temporary:
         raise ParameterError(
             f"{opened.path} has changes, or weights that are properties, and workers on other hosts "
             "see the edge lists of its last compaction only; compact it and ask for unit=True, "
             'write it with project(), or ask for at="last_compaction"'
         )
-    return graph, json.loads(text), [os.path.abspath(graph.path)]
 
 
 def _terms(
@@ -318,7 +380,9 @@ def serve(
     """Run a server of a cluster until Ctrl-C, as ``nakshi worker`` does.
 
     A front-end or another server has to prove that it knows the token before the server reads
-    anything else from it. Later data are neither encrypted nor signed, so use a private network.
+    anything else from it. Later data are neither encrypted nor signed, so use a private network. A
+    front-end may send programs (:func:`nakshi.program`), which the server compiles and runs with the
+    rights of its user: whoever knows the token can do what this user can.
 
     Args:
         listen: ``host:port``; for port 0 the system chooses one.
@@ -361,4 +425,4 @@ def serve_and_tell(
     if until_eof:
         end_with_input()
     allowed = [os.fspath(path) for path in allow]
-    _core.serve(listen, ready, once=once, token=token, allow=allowed)
+    _core.serve(listen, ready, once=once, token=token, allow=allowed, compiler=ProgramCompiler())

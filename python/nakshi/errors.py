@@ -22,6 +22,7 @@ __all__ = [
     "ParameterError",
     "BudgetError",
     "StorageError",
+    "ProgramError",
     "UnsupportedError",
     "DeadlineError",
     "ClusterError",
@@ -106,6 +107,10 @@ class StorageError(NakshiError, OSError):
 
     def __str__(self) -> str:
         return _message(self)
+
+
+class ProgramError(NakshiError):
+    """A program of the user's has failed, or cannot be compiled; the message names its line."""
 
 
 class UnsupportedError(NakshiError):

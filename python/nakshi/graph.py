@@ -15,6 +15,7 @@ from .limits import check_limits
 from .lookups import Lookups
 from .methods import Algorithms
 from .orders import Order
+from .programs import Program
 from .progress import ProgressArgument, reporting
 from .queries import Id
 from .result import Result
@@ -22,6 +23,7 @@ from .schema import EXACT, Schema, of_properties, of_topology
 from .units import parse_share, parse_size
 
 if TYPE_CHECKING:
+    import numpy as np
     from typing_extensions import Self
 
     from . import _core
@@ -446,7 +448,7 @@ class Graph(Algorithms, Conversions, Lookups):
 
     def run(
         self,
-        algorithm: str,
+        algorithm: str | Program,
         *,
         engine: Engine = "auto",
         memory: int | str | None = None,
@@ -482,6 +484,22 @@ class Graph(Algorithms, Conversions, Lookups):
             parameters: those of the algorithm.
         """
         check_limits(engine, threads, timeout)
+        if isinstance(algorithm, Program):
+            if selective or static_cache:
+                raise ParameterError(
+                    "a program reads all lists; selective and static_cache do not apply"
+                )
+            return self._run_program(
+                algorithm,
+                memory,
+                progress,
+                at=at,
+                missing=missing_weight,
+                engine=engine,
+                threads=threads,
+                timeout=timeout,
+                **parameters,
+            )
         core = self._run(
             algorithm,
             parameters,
@@ -496,6 +514,84 @@ class Graph(Algorithms, Conversions, Lookups):
             missing_weight=missing_weight,
         )
         return Result(core)
+
+    def _run_program(
+        self,
+        program: Program,
+        memory: int | str | None,
+        progress: ProgressArgument,
+        *,
+        at: At,
+        missing: float | None,
+        engine: Engine,
+        threads: int | None,
+        timeout: float | None,
+        weight: str | None = None,
+        jit: bool = True,
+        **given: Any,
+    ) -> Result:
+        """Run a program of the user's."""
+        cap = parse_size(memory)
+        arrays = {
+            name: self._array(name, given.pop(name)) for name in program.given if name in given
+        }
+        with reporting(progress, program.name) as sink:
+            core, described = self._prepared_program(
+                program,
+                given,
+                weight,
+                at=at,
+                missing=missing,
+                memory=cap,
+                threads=threads,
+                sink=sink,
+            )
+            return program._run(
+                core,
+                described,
+                jit=jit,
+                arrays=arrays,
+                engine=engine,
+                memory=cap,
+                threads=threads,
+                timeout=timeout,
+                progress=sink,
+            )
+
+    def _prepared_program(
+        self, program: Program, given: dict[str, Any], weight: str | None, **chosen: Any
+    ) -> tuple[_core.Store, str]:
+        """The edge lists that a program runs on, and its description."""
+        if weight is not None and not program.weighted:
+            raise ParameterError(f"{program.name} reads no weights; leave out weight={weight!r}")
+        if given.get("sources") is not None:
+            given["sources"] = _vertices(given["sources"])
+        if program.weighted and weight is None and self.weights and not self._core.has_properties:
+            weight = self._only_weight()
+        core = self._edge_lists(weight=weight, weighs=program.weighted, **chosen)
+        weight = (core.weight or weight) if program.weighted else None
+        return core, program.described(weight=weight, **given)
+
+    def _array(self, name: str, given: Any) -> np.ndarray:
+        """Numbers of all vertices, ascending by id: of a property, a result, or an array."""
+        import numpy as np
+
+        ids = self.degrees(progress=False).to_numpy()[0]
+        if isinstance(given, str):
+            found = self.get_node_properties(ids.tolist(), given)
+            given = [float("nan") if number is None else number for number in found]
+        elif isinstance(given, Result):
+            given = given.to_numpy()[1]
+        try:
+            numbers = np.asarray(given, "f8")
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"{name} is given what are no numbers: {error}") from None
+        if numbers.shape != ids.shape:
+            raise ParameterError(
+                f"{name} is given an array of shape {numbers.shape}; give a number for each of the "
+                f"{len(ids):,} vertices, ascending by id"
+            )
+        return numbers
 
     def _run(
         self,
@@ -634,21 +730,22 @@ class Graph(Algorithms, Conversions, Lookups):
         if "source" in given:
             given["source"] = _vertex(given["source"])
         if "sources" in given:
-            if isinstance(given["sources"], (str, bytes, int)):
-                # A lone text would otherwise pass as a sequence of one-letter ids.
-                raise ParameterError(f"sources is a list of vertices: [{given['sources']!r}]")
-            given["sources"] = [_vertex(source) for source in given["sources"]]
+            given["sources"] = _vertices(given["sources"])
         unit = _weighs(algorithm) and given.pop("unit", False)
         if not _weighs(algorithm) or unit or "weight" in given:
             return given, False
         if self._core.has_properties:
             return given, True
+        if self.weights:
+            given["weight"] = self._only_weight(", or unit=True")
+        return given, False
+
+    def _only_weight(self, otherwise: str = "") -> str:
+        """The edge column with the weights, of which there is one."""
         if len(self.weights) > 1:
             known = ", ".join(self.weights)
-            raise ParameterError(f"which lengths? name one with weight= ({known}), or unit=True")
-        if self.weights:
-            given["weight"] = self.weights[0]
-        return given, False
+            raise ParameterError(f"which lengths? name one with weight= ({known}){otherwise}")
+        return self.weights[0]
 
 
 def _weighs(algorithm: str) -> bool:
@@ -662,6 +759,14 @@ def _json(given: dict[str, Any]) -> str:
         return json.dumps(given, default=_plain)
     except (TypeError, ValueError) as error:
         raise ParameterError(f"an argument has a value of a wrong type: {error}") from None
+
+
+def _vertices(given: Any) -> list[Any]:
+    """Vertices in JSON."""
+    if isinstance(given, (str, bytes, int)):
+        # A lone text would otherwise pass as a sequence of one-letter ids.
+        raise ParameterError(f"sources is a list of vertices: [{given!r}]")
+    return [_vertex(one) for one in given]
 
 
 def _vertex(vertex: Any) -> Any:

@@ -153,7 +153,7 @@ class Algorithms:
         source: Id,
         *,
         parents: bool = False,
-        variant: Literal["direct", "vertex", "pull-program"] | None = None,
+        variant: Literal["direct", "vertex", "block", "pull-program"] | None = None,
         engine: Engine = "auto",
         memory: int | str | None = None,
         threads: int | None = None,
@@ -172,8 +172,8 @@ class Algorithms:
                 up whose id is smallest; it costs a pass over the edges of all reached vertices.
             variant: method that finds the levels; the results are the same. ``"direct"`` (default):
                 scans and gathers, with what is known about the algorithm; ``"vertex"``:
-                FlashGraph's vertex program; ``"pull-program"``: LFGraph's pull program, which also
-                runs on several servers.
+                FlashGraph's vertex program; ``"block"``: a program on blocks of vertices;
+                ``"pull-program"``: LFGraph's pull program, which also runs on several servers.
             engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
                 as for :meth:`nakshi.Graph.run`.
 
@@ -478,7 +478,7 @@ class Algorithms:
         damping: float | None = None,
         iterations: int | None = None,
         tolerance: float | None = None,
-        variant: Literal["pull", "delta", "vertex", "pull-program"] | None = None,
+        variant: Literal["pull", "delta", "vertex", "block", "pull-program"] | None = None,
         engine: Engine = "auto",
         memory: int | str | None = None,
         threads: int | None = None,
@@ -503,8 +503,8 @@ class Algorithms:
             variant: method that spreads the ranks. ``"pull"`` (default): every vertex pulls from
                 its in-neighbours in every iteration; ``"delta"``: vertices whose rank changed send
                 the change along their out-edges (FlashGraph); ``"vertex"``: the same by
-                FlashGraph's vertex program; ``"pull-program"``: LFGraph's pull program, which also
-                runs on several servers.
+                FlashGraph's vertex program; ``"block"``: a program on blocks of vertices;
+                ``"pull-program"``: LFGraph's pull program, which also runs on several servers.
             engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
                 as for :meth:`nakshi.Graph.run`.
 
@@ -590,7 +590,7 @@ class Algorithms:
         delta: float | None = None,
         parents: bool = False,
         unit: bool = False,
-        variant: Literal["direct", "pull-program"] | None = None,
+        variant: Literal["direct", "pull-program", "block"] | None = None,
         engine: Engine = "auto",
         memory: int | str | None = None,
         threads: int | None = None,
@@ -614,9 +614,9 @@ class Algorithms:
                 pass over the edges of all reached vertices.
             unit: count every edge as 1, whatever its weight.
             variant: method that finds the distances; they are the same, but for the rounding of
-                doubles. ``"direct"`` (default): scans and gathers, with what is known about the
-                algorithm; ``"pull-program"``: LFGraph's pull program, which also runs on several
-                servers.
+                doubles. ``"direct"`` (default): delta-stepping; ``"pull-program"``: LFGraph's pull
+                program, which also runs on several servers; ``"block"``: a program on blocks of
+                vertices.
             engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
                 as for :meth:`nakshi.Graph.run`.
 
@@ -708,7 +708,7 @@ class Algorithms:
     def wcc(
         self,
         *,
-        variant: Literal["direct", "vertex", "pull-program"] | None = None,
+        variant: Literal["direct", "vertex", "block", "pull-program"] | None = None,
         engine: Engine = "auto",
         memory: int | str | None = None,
         threads: int | None = None,
@@ -724,8 +724,8 @@ class Algorithms:
         Args:
             variant: method that finds the components; the results are the same. ``"direct"``
                 (default): scans and gathers, with what is known about the algorithm; ``"vertex"``:
-                FlashGraph's vertex program; ``"pull-program"``: LFGraph's pull program, which also
-                runs on several servers.
+                FlashGraph's vertex program; ``"block"``: a program on blocks of vertices;
+                ``"pull-program"``: LFGraph's pull program, which also runs on several servers.
             engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
                 as for :meth:`nakshi.Graph.run`.
 

@@ -16,7 +16,8 @@ use crate::exchange::greeting::{GREETING_TIMEOUT, Peer as Greeted};
 use crate::exchange::sockets::{Check, Unheard, dial, greet, hear};
 use crate::exchange::{PeerSocket, watchful};
 use crate::job::Superstep;
-use crate::task::{GraphInput, Start, Task, ids};
+use crate::programs::NamedProgram;
+use crate::task::{GraphInput, Start, Task, all, ids};
 use crate::{Checkpoints, EdgeFile, Error, Partition, Result, Token};
 
 /// Longest wait of the front-end for a connection.
@@ -153,6 +154,55 @@ pub fn run(
     cx: &Context,
     caller: &mut Caller<'_>,
 ) -> Result<Ran> {
+    let (results, servers) = results(given, task, addresses, settings, cx, caller)?;
+    let steps = servers.steps.first().and_then(|steps| steps.last()).map_or(0, |last| last.step);
+    let (mut outcome, ids) = match given {
+        Given::Store(_, graph) => {
+            let values: Vec<_> = results.iter().map(Vec::as_slice).collect();
+            let by_rank = || graph.vertices_by_id(cx);
+            (task.outcome(&values, graph.num_vertices(), steps, &by_rank)?, None)
+        }
+        Given::Edges(..) => {
+            let (ids, values) = ids(&results)?;
+            (task.outcome(&values, ids.len(), steps, &|| Ok(None))?, Some(ids))
+        }
+    };
+    if servers.cut {
+        outcome = outcome.with_summary("complete", false);
+    }
+    Ok(Ran { outcome, ids, servers })
+}
+
+/// Runs a program that the workers at `addresses` have of their own, by [`crate::worker_main`], on a store.
+/// Returns the result of each vertex.
+///
+/// # Errors
+/// As [`run`]; [`Error::Failed`] for a worker that does not have the program.
+pub fn run_own<P: NamedProgram>(
+    (path, graph): (&Path, &Graph),
+    program: &P,
+    addresses: &[String],
+    settings: &Settings,
+    cx: &Context,
+) -> Result<Vec<P::Output>> {
+    let task = Task::of_own(program);
+    let (watch, replace) = (&mut |_: Event<'_>| {}, &mut |_: usize| Ok(None));
+    let mut caller = Caller { watch, replace };
+    let given = Given::Store(path, graph);
+    let (results, _) = results(given, &task, addresses, settings, cx, &mut caller)?;
+    let values: Vec<_> = results.iter().map(Vec::as_slice).collect();
+    all(&values, graph.num_vertices())
+}
+
+/// Runs a task; returns the results of each server.
+fn results(
+    given: Given<'_>,
+    task: &Task,
+    addresses: &[String],
+    settings: &Settings,
+    cx: &Context,
+    caller: &mut Caller<'_>,
+) -> Result<(Vec<Vec<u8>>, Servers)> {
     Partition::new(addresses.len())?;
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let input = match given {
@@ -182,22 +232,7 @@ pub fn run(
     let Watched { results, mut servers, began, loaded, .. } = front.watched;
     let loaded = loaded.unwrap_or_else(Instant::now);
     (servers.load, servers.run) = ((loaded - began).as_secs_f64(), loaded.elapsed().as_secs_f64());
-    let steps = servers.steps.first().and_then(|steps| steps.last()).map_or(0, |last| last.step);
-    let (mut outcome, ids) = match given {
-        Given::Store(_, graph) => {
-            let values: Vec<_> = results.iter().map(Vec::as_slice).collect();
-            let by_rank = || graph.vertices_by_id(cx);
-            (task.outcome(&values, graph.num_vertices(), steps, &by_rank)?, None)
-        }
-        Given::Edges(..) => {
-            let (ids, values) = ids(&results)?;
-            (task.outcome(&values, ids.len(), steps, &|| Ok(None))?, Some(ids))
-        }
-    };
-    if servers.cut {
-        outcome = outcome.with_summary("complete", false);
-    }
-    Ok(Ran { outcome, ids, servers })
+    Ok((results, servers))
 }
 
 /// A random number that identifies the run.

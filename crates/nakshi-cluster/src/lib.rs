@@ -14,6 +14,7 @@
 //! * [`Checkpoints`]: from which a run is taken up again when a server is lost (2.6);
 //! * [`local`]: servers as threads of one process;
 //! * [`Task`], [`worker`], [`front`]: programs by name, on servers that are processes;
+//! * [`worker_main`], [`Compiler`]: workers with programs of their own, or that compile them;
 //! * [`Token`], [`Allowed`]: whom a server listens to, and which files it may name.
 
 mod allowed;
@@ -27,8 +28,10 @@ pub mod job;
 mod link_store;
 pub mod load;
 pub mod local;
+mod own_worker;
 mod partition;
 pub mod plan;
+mod programs;
 mod shard;
 mod task;
 mod token;
@@ -38,7 +41,9 @@ pub use allowed::Allowed;
 pub use checkpoint::{Checkpoints, Place};
 pub use edge_file::EdgeFile;
 pub use error::{Error, Result};
+pub use own_worker::worker_with;
 pub use partition::Partition;
+pub use programs::{Compiler, NamedProgram};
 pub use shard::{MemoryBudget, Shard};
-pub use task::{Task, names};
+pub use task::{OwnProgram, Programs, Task, names};
 pub use token::Token;

@@ -1,9 +1,12 @@
-//! Programs by name, and what comes out of them.
+//! Programs by name or source, and what comes out of them.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use nakshi_engine::algo::{self, Declaration, PullVisitor, PulledResult, Pulls, with_pull};
-use nakshi_engine::program::pull::{PullProgram, PullValue};
+use nakshi_engine::program::block::{ForeignProgram, ProgramSpec};
+use nakshi_engine::program::pull::{Links, PullProgram, PullValue};
 use nakshi_engine::{Context, Direction, Graph, Needs, Outcome, RunStats, VertexId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -11,8 +14,9 @@ use serde_json::{Map, Value};
 use crate::checkpoint::{CheckpointStore, RecoveryState};
 use crate::edge_file::{EdgeFile, Numbering};
 use crate::exchange::Session;
-use crate::job::{self, Superstep, Terms};
+use crate::job::{self, PullWork, Superstep, Terms, Work};
 use crate::load::{WantedLinks, load, load_alone};
+use crate::programs::{Compiler, NamedProgram};
 use crate::{Error, MemoryBudget, Partition, Result, Shard};
 
 /// An algorithm with its parameters, which are those of its [`Declaration`] that the pull program knows.
@@ -22,6 +26,23 @@ pub struct Task {
     algorithm: String,
     /// A JSON object; vertices are internal ids.
     parameters: Value,
+    /// A program in another language, in place of an algorithm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    program: Option<Box<ProgramTask>>,
+    /// True for a program of the workers' own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    own: bool,
+}
+
+/// A program in another language.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProgramTask {
+    spec: ProgramSpec,
+    /// What servers make its functions of.
+    source: String,
+    /// The vertices that the run names.
+    named: Option<Vec<VertexId>>,
 }
 
 /// The store or file from which servers load the graph.
@@ -79,6 +100,8 @@ pub(crate) enum Start {
 /// One server's part of a task: its input, its session and the callbacks of its steps.
 pub(crate) struct ServerTask<'p> {
     pub(crate) input: &'p GraphInput,
+    /// The programs that the server knows, besides algorithms.
+    pub(crate) programs: &'p Programs,
     /// Opens a store, for a server that has to load.
     pub(crate) open: &'p dyn Fn(&Path) -> Result<Graph>,
     pub(crate) start: &'p Start,
@@ -107,7 +130,36 @@ impl Task {
         let all = serde_json::to_value(algorithm).unwrap_or_default();
         let known = A::DECLARATION.pulled_parameters();
         let given = known.filter_map(|name| Some((name.to_owned(), all.get(name)?.clone())));
-        Task { algorithm: A::NAME.to_owned(), parameters: Value::Object(given.collect()) }
+        Task::plain(A::NAME, Value::Object(given.collect()))
+    }
+
+    fn plain(name: &str, parameters: Value) -> Self {
+        Task { algorithm: name.to_owned(), parameters, program: None, own: false }
+    }
+
+    /// The task of a program that workers have of their own, by [`crate::worker_main`].
+    pub fn of_own<P: NamedProgram>(program: &P) -> Self {
+        let parameters = serde_json::to_value(program).unwrap_or_default();
+        Task { own: true, ..Task::plain(P::NAME, parameters) }
+    }
+
+    /// The task of a program in another language, which servers make of its source.
+    ///
+    /// # Errors
+    /// [`nakshi_engine::Error::UnknownVertex`] for a vertex that the run names.
+    pub fn of_program(
+        spec: ProgramSpec,
+        source: String,
+        graph: &Graph,
+        cx: &Context,
+    ) -> Result<Self> {
+        let vertices = |ids: &Vec<Value>| -> nakshi_engine::Result<Vec<VertexId>> {
+            ids.iter().map(|id| graph.vertex_by_json(id, cx)).collect()
+        };
+        let named = spec.sources.as_ref().map(vertices).transpose()?;
+        let name = spec.name.clone();
+        let program = Some(Box::new(ProgramTask { spec, source, named }));
+        Ok(Task { program, ..Task::plain(&name, Value::Null) })
     }
 
     /// Name of the algorithm.
@@ -161,7 +213,7 @@ impl Task {
         }
         let given = Value::Object(parameters.clone());
         let parameters = declared.with_vertices(&given, |id| number(id).map(Value::from))?;
-        let task = Task { algorithm: name.to_owned(), parameters };
+        let task = Task::plain(name, parameters);
         // Read once here, so that servers are not asked for what makes no sense.
         task.with(FactsVisitor)?;
         Ok(task)
@@ -174,6 +226,18 @@ impl Task {
 
     /// The facts that a server, the front-end and its caller know of the task before it runs.
     fn known(&self) -> Facts {
+        if let Some(program) = &self.program {
+            let spec = &program.spec;
+            let column = spec.column.clone().filter(|_| spec.weighted);
+            // The arrays of all vertices, too.
+            let value_bytes = 2 * spec.width() as u64 + 5;
+            return Facts { column, steps: spec.iterations, value_bytes };
+        }
+        if self.own {
+            let column = self.parameters.get("weight").and_then(Value::as_str);
+            let column = column.map(str::to_owned);
+            return Facts { column, steps: None, value_bytes: 8 };
+        }
         // A task whose parameters make no sense ends when it runs.
         self.with(FactsVisitor).unwrap_or_default()
     }
@@ -206,6 +270,20 @@ impl Task {
 
     /// Runs this server's part.
     pub(crate) fn run(&self, mut part: ServerTask<'_>) -> Result<TaskResult> {
+        if let Some(program) = &self.program {
+            return program.run(part);
+        }
+        if self.own {
+            let (server, known) = (part.session.server(), part.programs.own);
+            let found = known.iter().find(|one| one.name == self.algorithm);
+            let found = found.ok_or_else(|| {
+                let known: Vec<&str> = known.iter().map(|one| one.name).collect();
+                let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+                let why = format!("it has no program {}; its own are: {known}", self.algorithm);
+                Error::Failed { server, why }
+            })?;
+            return (found.run)(&self.parameters, part);
+        }
         let numbers = part.numbers()?;
         let known = part.kept.numbered.as_ref();
         let task = known.map_or_else(|| self.clone(), |known| self.clone().from(known.source));
@@ -224,6 +302,9 @@ impl Task {
         steps: u32,
         by_rank: &dyn Fn() -> nakshi_engine::Result<Option<Vec<VertexId>>>,
     ) -> Result<Outcome> {
+        if let Some(program) = &self.program {
+            return program.outcome(results, n, steps);
+        }
         let mut outcome = self.with(GatherVisitor { results, n, steps, by_rank })??;
         let declared = declaration(&self.algorithm)?.summary;
         let alone = |name: &str| declared.iter().any(|output| output.alone && output.name == name);
@@ -310,15 +391,15 @@ impl ServerTask<'_> {
     }
 
     /// Loads this server's part of the graph: with all others, or alone.
-    fn load<P: PullProgram>(&mut self, numbers: Option<Numbering>) -> Result<Shard> {
+    fn load(&mut self, wanted: WantedLinks, numbers: Option<Numbering>) -> Result<Shard> {
         let ServerTask { input, open, start, budget, session, cx, .. } = self;
         let place = (session.server(), session.servers());
         let together = (**start == Start::Fresh).then_some(&mut **session);
         match input {
             GraphInput::Store(path) => {
                 let graph = open(path)?;
-                let weighted = P::WEIGHTED && graph.weighted();
-                let wanted = WantedLinks { links: P::LINKS, weighted };
+                let weighted = wanted.weighted && graph.weighted();
+                let wanted = WantedLinks { weighted, ..wanted };
                 match together {
                     Some(session) => load(&graph, wanted, budget, session, cx),
                     None => load_alone(&graph, wanted, budget, place, cx),
@@ -327,7 +408,6 @@ impl ServerTask<'_> {
             GraphInput::Edges { file, .. } => {
                 let none = || Error::Failed { server: place.0, why: "it has no numbers".into() };
                 let numbers = numbers.ok_or_else(none)?;
-                let wanted = WantedLinks { links: P::LINKS, weighted: P::WEIGHTED };
                 let shard = file.load(wanted, &numbers, budget, place, together, cx)?;
                 if let Some(known) = &mut self.kept.numbered {
                     known.own = numbers.ids(shard.vertices());
@@ -341,11 +421,21 @@ impl ServerTask<'_> {
 /// Loads, runs and gathers.
 fn one<P: PullProgram>(
     program: &P,
+    (part, numbers): (ServerTask<'_>, Option<Numbering>),
+) -> Result<TaskResult> {
+    let wanted = WantedLinks { links: P::LINKS, weighted: P::WEIGHTED };
+    ran(wanted, (part, numbers), |_| Ok(PullWork(program)))
+}
+
+/// Loads, runs the work that is made for the shard, and gathers.
+fn ran<W: Work>(
+    wanted: WantedLinks,
     (mut part, numbers): (ServerTask<'_>, Option<Numbering>),
+    work: impl FnOnce(&Shard) -> Result<W>,
 ) -> Result<TaskResult> {
     let fresh = *part.start == Start::Fresh;
     if part.kept.shard.is_none() || fresh {
-        part.kept.shard = Some(part.load::<P>(numbers)?);
+        part.kept.shard = Some(part.load(wanted, numbers)?);
         part.kept.ready = fresh;
     }
     let ServerTask { start, budget, kept, session, terms, cx, loaded, watch, .. } = part;
@@ -366,7 +456,8 @@ fn one<P: PullProgram>(
     let server = session.server();
     let none = || Error::Failed { server, why: "it has no part of the graph".into() };
     let shard = shard.as_ref().ok_or_else(none)?;
-    let finished = job::run_from(shard, program, session, (keeper, from), terms, cx, watch)?;
+    let mut work = work(shard)?;
+    let finished = job::run_from(shard, &mut work, session, (keeper, from), terms, cx, watch)?;
     let mut bytes = Vec::new();
     if let Some(known) = numbered {
         bytes.extend_from_slice(&(known.own.len() as u64).to_le_bytes());
@@ -374,6 +465,112 @@ fn one<P: PullProgram>(
     }
     finished.values.iter().for_each(|value| value.encode(&mut bytes));
     Ok(TaskResult { bytes, cut: finished.cut })
+}
+
+/// Does the same with rows of at least as many bytes as values have, and one more.
+macro_rules! with_rows {
+    ($width:expr, $bytes:ident => $work:expr) => {
+        with_rows!($width, $bytes => $work; 5 9 13 17 25 33 49 65)
+    };
+    ($width:expr, $bytes:ident => $work:expr; $($size:literal)*) => {
+        match $width + 1 {
+            $(width if width <= $size => {
+                const $bytes: usize = $size;
+                $work
+            })*
+            _ => Err(nakshi_engine::Error::parameter(
+                "value",
+                "on several servers the values of a vertex have 64 bytes at most",
+            )
+            .into()),
+        }
+    };
+}
+
+impl ProgramTask {
+    /// Makes the program, and runs this server's part.
+    fn run(&self, part: ServerTask<'_>) -> Result<TaskResult> {
+        let ProgramTask { spec, source, named } = self;
+        let server = part.session.server();
+        let failed = |why: String| Error::Failed { server, why };
+        if !matches!(part.input, GraphInput::Store(_)) {
+            return Err(failed("a program runs on a store, not on a file of edges".into()));
+        }
+        let compiler = part.programs.compiler.clone();
+        let none = || failed("it compiles no programs; start it as `nakshi worker`".into());
+        let compiler = compiler.ok_or_else(none)?;
+        let functions = compiler.functions(source).map_err(failed)?;
+        let links = spec.sending.is_some_and(|sending| sending.both);
+        let links = if links { Links::Both } else { Links::In };
+        let wanted = WantedLinks { links, weighted: spec.weighted };
+        let program = OnceCell::new();
+        let cx = part.cx;
+        let ran = with_rows!(spec.width(), B => {
+            ran(wanted, (part, None), |shard| {
+                let n = shard.vertices as usize;
+                let flags = spec.flags(named.as_deref(), n)?;
+                let made = spec.program(functions, flags, named.clone(), Vec::new(), n)?;
+                let made = program.get_or_init(|| made);
+                job::ForeignWork::<B>::new((made, spec), named.as_deref(), n, cx)
+            })
+        });
+        let failed_block = program.get().and_then(ForeignProgram::failed);
+        match (ran, failed_block) {
+            (Err(Error::Engine(nakshi_engine::Error::Program { .. })), Some(block)) => {
+                cx.check()?;
+                Err(failed(compiler.explained(source, &block)))
+            }
+            (ran, _) => ran,
+        }
+    }
+
+    /// The values of `n` vertices as columns.
+    fn outcome(&self, results: &[&[u8]], n: usize, steps: u32) -> Result<Outcome> {
+        let mut values = self.spec.arrays(n)?;
+        with_rows!(self.spec.width(), B => {
+            for (v, row) in all::<job::Row<B>>(results, n)?.iter().enumerate() {
+                values.put(v, row.bytes());
+            }
+            Ok::<(), Error>(())
+        })?;
+        Ok(self.spec.outcome(values, steps))
+    }
+}
+
+/// A program of a worker's own.
+#[derive(Debug)]
+pub struct OwnProgram {
+    pub(crate) name: &'static str,
+    run: fn(&Value, ServerTask<'_>) -> Result<TaskResult>,
+}
+
+impl OwnProgram {
+    /// The program of a type.
+    pub const fn of<P: NamedProgram>() -> Self {
+        OwnProgram { name: P::NAME, run: run_own::<P> }
+    }
+}
+
+fn run_own<P: NamedProgram>(parameters: &Value, mut part: ServerTask<'_>) -> Result<TaskResult> {
+    let program: P = serde_json::from_value(parameters.clone())
+        .map_err(|error| nakshi_engine::Error::parameter(P::NAME, error.to_string()))?;
+    let numbers = part.numbers()?;
+    one(&program, (part, numbers))
+}
+
+/// Programs that a worker knows, besides algorithms.
+#[derive(Clone, Default)]
+pub struct Programs {
+    /// What makes functions of the sources of programs.
+    pub compiler: Option<Arc<dyn Compiler>>,
+    /// Programs of its own.
+    pub own: &'static [OwnProgram],
+}
+
+impl std::fmt::Debug for Programs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Programs").field("own", &self.own).finish_non_exhaustive()
+    }
 }
 
 /// The ids of all vertices of a file of edges, ascending, and the results of each server.
@@ -393,7 +590,7 @@ pub(crate) fn ids(results: &[Vec<u8>]) -> Result<(Vec<u64>, Vec<&[u8]>)> {
 }
 
 /// Values of all vertices, from those of each server's.
-fn all<T: PullValue>(results: &[&[u8]], n: usize) -> Result<Vec<T>> {
+pub(crate) fn all<T: PullValue>(results: &[&[u8]], n: usize) -> Result<Vec<T>> {
     let partition = Partition::new(results.len())?;
     let mut left = results.to_vec();
     // Ids are 32 bits wide.

@@ -21,7 +21,7 @@ use crate::exchange::{AbortFlag, Counters, Session};
 use crate::exchange::{Identity, watchful};
 use crate::job::{Superstep, Terms};
 use crate::load::LOADING;
-use crate::task::{RetainedState, ServerTask, TaskResult};
+use crate::task::{Programs, RetainedState, ServerTask, TaskResult};
 use crate::{Allowed, Error, MemoryBudget, Result, Token};
 
 /// Interval between heartbeats.
@@ -51,6 +51,8 @@ pub struct Rules {
     pub allowed: Allowed,
     /// Set if the worker ends after one front-end.
     pub once: bool,
+    /// Programs that it knows, besides algorithms.
+    pub programs: Programs,
 }
 
 /// Serves front-ends that call, one after the other: one of them with `once`, and until it is cancelled
@@ -367,6 +369,7 @@ impl WorkerSession<'_> {
         };
         let found = job.task.run(ServerTask {
             input: &job.input,
+            programs: &self.rules.programs,
             open: &open,
             start,
             budget: &budget,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use nakshi_cluster::front::{Caller, Event, Given, Ran, Settings, run};
 use nakshi_cluster::worker::{Rules, serve};
-use nakshi_cluster::{Allowed, Checkpoints, EdgeFile, Error, Place, Task, Token, names};
+use nakshi_cluster::{Allowed, Checkpoints, EdgeFile, Error, Place, Programs, Task, Token, names};
 use nakshi_engine::{CancelToken, Context, Direction, Graph, Needs};
 use nakshi_store::import::{Format, Hooks, ImportLayout, ImportOptions, Input, SelfLoops, import};
 use nakshi_store::{OpenOptions, Store};
@@ -35,7 +35,7 @@ fn on_servers(
             let (address, cancel) = (listener.local_addr().unwrap(), CancelToken::new());
             let token = cancel.clone();
             let allowed = Allowed::new(&[std::env::temp_dir()]).unwrap();
-            let rules = Rules { token: secret(), allowed, once: true };
+            let rules = Rules { token: secret(), allowed, once: true, programs: Programs::default() };
             scope.spawn(move || drop(serve(&listener, &rules, &token)));
             (address.to_string(), cancel)
         };

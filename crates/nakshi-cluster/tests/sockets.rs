@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use nakshi_cluster::front::{Caller, Event, Given, Ran, Recovery, Servers, Settings, run};
 use nakshi_cluster::job::Superstep;
 use nakshi_cluster::worker::{Rules, serve};
-use nakshi_cluster::{Allowed, Checkpoints, Error, Place, Task, Token};
+use nakshi_cluster::{Allowed, Checkpoints, Error, Place, Programs, Task, Token};
 use nakshi_engine::algo::{bfs::Bfs, pagerank, wcc::Wcc};
 use nakshi_engine::program::pull::programs::{PullComponents, PullPageRank};
 use nakshi_engine::program::pull::{pull_needs, run_pull};
@@ -58,7 +58,7 @@ fn token() -> Token {
 /// Rules of a server that serves once, and may read and write where tests do.
 fn rules() -> Rules {
     let allowed = Allowed::new(&[std::env::temp_dir()]).unwrap();
-    Rules { token: token(), allowed, once: true }
+    Rules { token: token(), allowed, once: true, programs: Programs::default() }
 }
 
 /// A server in a thread of its own.

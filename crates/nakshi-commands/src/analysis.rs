@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use nakshi_cluster::front::Servers;
-use nakshi_engine::{Context, Estimate, Graph, Iteration, ListAccess, Outcome, Summary, algo};
+use nakshi_engine::{
+    Context, Estimate, Graph, Iteration, ListAccess, Needs, Outcome, Summary, algo,
+};
 use nakshi_store::Store;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -115,11 +117,24 @@ pub struct Io {
 /// Unknown algorithm, parameter or vertex; too small a budget; reading; cancellation.
 pub fn run(store: &Arc<Store>, name: &str, parameters: &Value, cx: &Context) -> Result<Answer> {
     let algorithm = algo::find(name)?;
-    let began = Instant::now();
     let needs = (algorithm.needs)(parameters, &Summary::of_store(store))?;
-    let graph = Graph::open(store, &needs, cx)?;
+    run_with(store, &needs, cx, |graph| Ok((algorithm.run)(parameters, graph, cx)?))
+}
+
+/// Runs something on a store that is opened for its needs.
+///
+/// # Errors
+/// Too small a budget; reading; cancellation; errors of `work`.
+pub fn run_with(
+    store: &Arc<Store>,
+    needs: &Needs,
+    cx: &Context,
+    work: impl FnOnce(&Graph) -> Result<Outcome>,
+) -> Result<Answer> {
+    let began = Instant::now();
+    let graph = Graph::open(store, needs, cx)?;
     let opened = Instant::now();
-    let outcome = (algorithm.run)(parameters, &graph, cx)?;
+    let outcome = work(&graph)?;
     let seconds =
         Seconds { open: (opened - began).as_secs_f64(), run: opened.elapsed().as_secs_f64() };
     let stats = stats(&outcome, &graph, cx, seconds);

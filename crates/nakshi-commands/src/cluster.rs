@@ -9,9 +9,10 @@ pub use nakshi_cluster::front::{Recovery, Servers, Settings};
 use nakshi_cluster::job::Superstep;
 pub use nakshi_cluster::plan::{Communication, Row, Spread};
 pub use nakshi_cluster::{
-    Allowed, Checkpoints, EdgeFile, Error, Partition, Place, Task, Token, exchange, job, load,
-    local, names, plan, worker,
+    Allowed, Checkpoints, Compiler, EdgeFile, Error, NamedProgram, OwnProgram, Partition, Place,
+    Programs, Task, Token, exchange, job, load, local, names, plan, worker, worker_main, worker_with,
 };
+use nakshi_engine::program::block::ProgramSpec;
 use nakshi_engine::{Context, Direction, EngineMode, Graph, Needs, Outcome};
 use nakshi_store::Store;
 use serde::Serialize;
@@ -73,15 +74,23 @@ pub enum Given<'g> {
     Edges(&'g EdgeFile),
 }
 
-/// Runs the algorithm `name` with `parameters` (vertices as users' ids) on the servers that listen at
-/// `addresses`.
+/// What servers are asked to run.
+#[derive(Clone, Copy, Debug)]
+pub enum Asked<'a> {
+    /// An algorithm by its name, with parameters in which vertices are users' ids.
+    Algorithm(&'a str, &'a Map<String, Value>),
+    /// A program in another language, and what servers make its functions of.
+    Program(&'a ProgramSpec, &'a str),
+}
+
+/// Runs an algorithm or a program on the servers that listen at `addresses`.
 ///
 /// # Errors
 /// Unknown algorithm, parameter or vertex; a server that cannot be reached, ends or hangs and is not
 /// replaced, or what it cannot do; reading; cancellation.
 pub fn run(
     given: Given<'_>,
-    (name, parameters): (&str, &Map<String, Value>),
+    asked: Asked<'_>,
     addresses: &[String],
     settings: &Settings,
     cx: &Context,
@@ -91,12 +100,21 @@ pub fn run(
     let (ran, names) = match given {
         Given::Store(store) => {
             let graph = Graph::open(store, &Needs::new(0.0, &[Direction::Out]), &on_ssd(cx))?;
-            let task = Task::new(name, parameters, &graph, cx)?;
+            let task = match asked {
+                Asked::Algorithm(name, parameters) => Task::new(name, parameters, &graph, cx)?,
+                Asked::Program(spec, source) => {
+                    Task::of_program(spec.clone(), source.to_owned(), &graph, cx)?
+                }
+            };
             let given = front::Given::Store(store.path(), &graph);
             let ran = watched(given, &task, addresses, settings, cx, caller)?;
             (ran, Names::load(&store.ids()?.until(cx.cancel_token()))?)
         }
         Given::Edges(file) => {
+            let Asked::Algorithm(name, parameters) = asked else {
+                let what = "a program on a file of edges; import the file".into();
+                return Err(nakshi_engine::Error::Unsupported { what }.into());
+            };
             let (task, source) = Task::of_edges(name, parameters)?;
             let given = front::Given::Edges(file, source);
             let ran = watched(given, &task, addresses, settings, cx, caller)?;

@@ -37,6 +37,12 @@ pub enum Error {
         /// The panic's message.
         message: String,
     },
+    /// A program of the user's has failed.
+    #[error("the program failed in step {step}")]
+    Program {
+        /// The step; 0 for the first values.
+        step: u32,
+    },
     /// A parameter has a value that the algorithm cannot take.
     #[error("parameter `{name}`: {message}")]
     Parameter {

@@ -16,6 +16,7 @@ pub mod algo;
 mod both;
 pub mod cache_plan;
 mod context;
+mod costs;
 mod error;
 mod estimate;
 mod gather;

@@ -2,16 +2,22 @@
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use nakshi::analysis::Answer;
-use nakshi::cluster::{self, Allowed, Caller, EdgeFile, Given, Notice, Settings, Token, worker};
+use nakshi::cluster::{
+    self, Allowed, Asked, Caller, Compiler, EdgeFile, Given, Notice, Programs, Settings, Token,
+    worker,
+};
 use nakshi::engine::Context;
+use nakshi::engine::program::block::{FailedBlock, Functions, ProgramSpec};
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
 
 use crate::call::long;
 use crate::errors::{ClusterError, Failure};
 use crate::outcome::Outcome;
+use crate::programs;
 use crate::store::{Store, seconds, within};
 use crate::values::parsed;
 
@@ -19,9 +25,11 @@ use crate::values::parsed;
 /// `once`. Front-ends must know `token`; if it is `None`, it is this user's token, and `listen`
 /// must be an address of this machine. Front-ends may name files below the directories `allow`, or
 /// below the working directory if there are none. `ready` is called with the address, whose port
-/// the system chooses if it is 0, and with the file of this user's token if that is used.
+/// the system chooses if it is 0, and with the file of this user's token if that is used. `compiler` makes
+/// functions of the sources of programs.
 #[pyfunction]
-#[pyo3(signature = (listen, ready, *, once = false, token = None, allow = Vec::new()))]
+#[pyo3(signature = (listen, ready, *, once = false, token = None, allow = Vec::new(), compiler = None))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub fn serve(
     py: Python<'_>,
     listen: &str,
@@ -29,6 +37,7 @@ pub fn serve(
     once: bool,
     token: Option<Vec<u8>>,
     allow: Vec<PathBuf>,
+    compiler: Option<Py<PyAny>>,
 ) -> PyResult<()> {
     let failed = |error| ClusterError::new_err(format!("cannot listen at {listen}: {error}"));
     let listener = TcpListener::bind(listen).map_err(failed)?;
@@ -42,9 +51,34 @@ pub fn serve(
     let (token, file) = known(token)?;
     let here = vec![PathBuf::from(".")];
     let allowed = Allowed::new(if allow.is_empty() { &here } else { &allow });
-    let rules = worker::Rules { token, allowed: allowed.map_err(Failure::from)?, once };
+    let compiler = compiler.map(|compiler| Arc::new(PythonCompiler(compiler)) as Arc<dyn Compiler>);
+    let programs = Programs { compiler, own: &[] };
+    let allowed = allowed.map_err(Failure::from)?;
+    let rules = worker::Rules { token, allowed, once, programs };
     ready.call1((address.to_string(), file.as_deref().map(Path::to_string_lossy)))?;
     long(py, None, |call| worker::serve(&listener, &rules, &call.cancel).map_err(Failure::from))
+}
+
+/// An object of `nakshi.program_worker` that compiles programs.
+struct PythonCompiler(Py<PyAny>);
+
+impl Compiler for PythonCompiler {
+    fn functions(&self, source: &str) -> Result<Functions, String> {
+        let addresses = Python::attach(|py| -> Result<Vec<usize>, String> {
+            let found = self.0.call_method1(py, "functions", (source,));
+            let found = found.and_then(|found| found.extract(py));
+            found.map_err(|error| error.value(py).to_string())
+        })?;
+        programs::functions(&addresses).ok_or_else(|| "a function is at address 0".into())
+    }
+
+    fn explained(&self, source: &str, failed: &FailedBlock) -> String {
+        let told = Python::attach(|py| -> PyResult<String> {
+            let failed = programs::told(py, failed);
+            self.0.call_method1(py, "explained", (source, failed))?.extract(py)
+        });
+        told.unwrap_or_else(|error| error.to_string())
+    }
 }
 
 /// The given token; without one, this user's token and its file.
@@ -62,13 +96,14 @@ pub enum RunInput<'py> {
     Edges(String),
 }
 
-/// Runs an algorithm with JSON parameters on the servers that listen at `addresses`. `checkpoints`
+/// Runs an algorithm with JSON parameters, or a `program` with what servers make its functions of, on the
+/// servers that listen at `addresses`. `checkpoints`
 /// is the number of supersteps between checkpoints, and their folder if they are not kept in the
 /// memory of the next server. `token` is the servers' token; if it is `None`, this user's.
 /// `replace` is called with the number of a lost server and returns the address of another one, or
 /// `None`. `watch` is called with a report of every superstep, as JSON.
 #[pyfunction]
-#[pyo3(signature = (graph, algorithm, parameters, addresses, *, memory = None, threads = 1, senders = 1,
+#[pyo3(signature = (graph, algorithm, parameters, addresses, *, program = None, memory = None, threads = 1, senders = 1,
     token = None, timeout = None, deadline = None, silence = 10.0, restarts = 8, checkpoints = None, replace = None, watch = None,
     progress = None))]
 #[expect(clippy::too_many_arguments, reason = "one for each argument in Python")]
@@ -78,6 +113,7 @@ pub fn run_on_servers(
     algorithm: String,
     parameters: &str,
     addresses: Vec<String>,
+    program: Option<String>,
     memory: Option<u64>,
     threads: usize,
     senders: usize,
@@ -98,7 +134,14 @@ pub fn run_on_servers(
     let store = lists.as_ref().map(|lists| lists.opened()).transpose()?;
     let given = store.as_ref().map(Given::Store).or(file.as_ref().map(Given::Edges));
     let given = given.ok_or_else(|| Failure::Other("give a store or a file of edges".into()))?;
-    let parameters = parsed(parameters)?;
+    let (parameters, spec): (Map<String, Value>, Option<ProgramSpec>) = match &program {
+        Some(_) => (Map::new(), Some(parsed(parameters)?)),
+        None => (parsed(parameters)?, None),
+    };
+    let asked = match (&spec, &program) {
+        (Some(spec), Some(source)) => Asked::Program(spec, source),
+        _ => Asked::Algorithm(&algorithm, &parameters),
+    };
     let settings = Settings {
         token: known(token)?.0,
         threads,
@@ -116,8 +159,7 @@ pub fn run_on_servers(
     let mut calls = Calls { replace, watch, raised: None };
     let answer = long(py, progress, |call| {
         let context = call.attach(context);
-        let task = (algorithm.as_str(), &parameters);
-        Ok(calls.run(given, task, &addresses, &settings, &context)?)
+        Ok(calls.run(given, asked, &addresses, &settings, &context)?)
     });
     match calls.raised {
         Some(error) => Err(error),
@@ -144,7 +186,7 @@ impl Calls {
     fn run(
         &mut self,
         given: Given<'_>,
-        task: (&str, &Map<String, Value>),
+        asked: Asked<'_>,
         addresses: &[String],
         settings: &Settings,
         cx: &Context,
@@ -169,6 +211,6 @@ impl Calls {
             )
         };
         let caller = Caller { watch: &mut told, replace: &mut other };
-        cluster::run(given, task, addresses, settings, cx, caller)
+        cluster::run(given, asked, addresses, settings, cx, caller)
     }
 }

@@ -4,6 +4,7 @@
 //! - [`load`]: loading tables with properties; [`property`], [`changes`]: queries and changes;
 //! - `serve`, `remote`, `on_server`: a server of a graph, and a graph on a server;
 //! - [`conditions`]: property values and conditions; [`temporal`]: dates and times of properties;
+//! - [`programs`]: programs of users;
 //! - [`lookup`]: lists, degrees, edges, samples and paths of named vertices;
 //! - [`edge_record`]: the edges of one type of a node; [`values`]: ids and values;
 //! - [`builders`]: functions that make, check and copy stores;
@@ -28,6 +29,7 @@ mod lookup;
 #[cfg(feature = "server")]
 mod on_server;
 mod outcome;
+mod programs;
 mod property;
 #[cfg(feature = "server")]
 mod remote;
@@ -58,6 +60,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::outcome::Outcome;
+    #[pymodule_export]
+    use crate::programs::{block_arguments, run_program};
     #[pymodule_export]
     use crate::property::{PyLogEntries, PyProperties, PyTicket};
     #[cfg(feature = "server")]

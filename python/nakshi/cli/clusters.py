@@ -367,7 +367,7 @@ def worker(
     """Be a server of a cluster: wait for `nakshi cluster run --hosts`.
 
     Whoever knows the token can run algorithms on stores and files below the folders that are allowed,
-    and write checkpoints there. Make a token with `openssl rand -hex 32 > FILE`, for all workers of a run
+    write checkpoints there, and send programs in Python, which run with the rights of this user. Make a token with `openssl rand -hex 32 > FILE`, for all workers of a run
     and its front-end. Without --token-file it is that of this user, which is made where it is missing, and
     the worker listens on this machine only. The token never crosses the network; what follows the
     greeting is not encrypted: listen on a network of your own only.

@@ -4,14 +4,16 @@ use super::lexer::code_only;
 use super::{Finding, Tree};
 
 /// Places where `unsafe` may stand: system calls and aligned buffers; vector instructions beside a checked
-/// portable twin; disjoint writes to vertex state; the Arrow C stream handed over by Python; an allocator that
-/// counts, in a test.
-const PLACES: [&str; 6] = [
+/// portable twin; disjoint writes to vertex state; functions that Numba has compiled; the Arrow C stream handed
+/// over by Python; an allocator that counts, in a test.
+const PLACES: [&str; 8] = [
     "crates/nakshi-io/",
     "crates/nakshi-store/src/codec/simd.rs",
     "crates/nakshi-store/tests/import/hostile.rs",
     "crates/nakshi-engine/src/popcount.rs",
     "crates/nakshi-engine/src/shared.rs",
+    "crates/nakshi-engine/src/program/block/foreign.rs",
+    "crates/nakshi-python/src/programs.rs",
     "crates/nakshi-python/src/arrow_stream.rs",
 ];
 /// Most lines between `unsafe` and its SAFETY comment.

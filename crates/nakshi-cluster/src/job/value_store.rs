@@ -19,7 +19,7 @@ pub(super) const BLOCK: usize = 1 << 12;
 /// says whether it is new; flags of own vertices have two versions too, since they are read while they
 /// are written.
 #[derive(Debug)]
-pub(super) struct ValueStore<T> {
+pub(crate) struct ValueStore<T> {
     /// Real versions, by slot.
     real: Vec<T>,
     /// Flags: the value was new in the step before.
@@ -107,6 +107,11 @@ impl<T: PullValue> ValueStore<T> {
             shadow: first.collect(),
             written: Bitmap::full(shard.own),
         }
+    }
+
+    /// The values of all slots.
+    pub(super) fn every(&self) -> &[T] {
+        &self.real
     }
 
     pub(super) fn own(&self) -> &[T] {

@@ -33,6 +33,8 @@ choices! {
         Direct = "direct",
         /// FlashGraph's vertex program
         Vertex = "vertex",
+        /// a program on blocks of vertices
+        Block = "block",
         /// LFGraph's pull program, which also runs on several servers
         PullProgram = "pull-program",
     }

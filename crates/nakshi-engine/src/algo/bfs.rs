@@ -13,12 +13,15 @@
 
 use super::pulling::{self, PulledResult, Pulls};
 use super::{Algorithm, Output, Parameter, Variant, algorithm};
-use crate::context::{Context, EngineMode};
+use crate::context::Context;
+use crate::costs::{ReadCosts, misses};
 use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
 use crate::graph::{Graph, Heads};
 use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::{for_each_block_mut, map_blocks};
+use crate::program::block::programs::FrontierBfs;
+use crate::program::block::{PerVertex, frontier_needs, run_frontier};
 use crate::program::pull::programs::PullLevels;
 use crate::program::{ProgramConfig, programs, run_program};
 use crate::shared::{share_u32, zeroed};
@@ -70,8 +73,6 @@ pub struct BfsOutput {
 
 /// Level of a vertex that is not reached; no path is that long.
 const UNREACHED: u32 = programs::UNREACHED;
-/// Vertices in the sample that predicts a bottom-up step.
-const SAMPLES: usize = 1024;
 
 impl Algorithm for Bfs {
     type Output = BfsOutput;
@@ -87,6 +88,11 @@ impl Algorithm for Bfs {
         if self.variant == Variant::PullProgram {
             return pulling::needs(self, summary, 0.125);
         }
+        if self.variant == Variant::Block {
+            let mut needs = frontier_needs(&PerVertex(&self.frontier_program()), None, summary);
+            needs.state_bytes_per_vertex += 0.125 + parents;
+            return needs;
+        }
         let mut needs = ProgramConfig::default().needs(&self.vertex_program());
         // What was reached, besides.
         needs.state_bytes_per_vertex += 0.125 + parents;
@@ -98,6 +104,7 @@ impl Algorithm for Bfs {
         let (levels, reached, stats) = match self.variant {
             Variant::Direct => self.direct(graph, cx)?,
             Variant::Vertex => self.by_program(graph, cx)?,
+            Variant::Block => self.by_blocks(graph, cx)?,
             Variant::PullProgram => {
                 self.check_source(graph.num_vertices())?;
                 return pulling::run(self, graph, cx);
@@ -147,6 +154,17 @@ impl Bfs {
 
     fn vertex_program(&self) -> programs::Bfs {
         programs::Bfs { source: self.source }
+    }
+
+    fn frontier_program(&self) -> FrontierBfs {
+        FrontierBfs { source: self.source }
+    }
+
+    /// As [`Self::by_program`], by a program on blocks.
+    fn by_blocks(&self, graph: &Graph, cx: &Context) -> Result<(Vec<u32>, Bitmap, RunStats)> {
+        let found = run_frontier(graph, &PerVertex(&self.frontier_program()), None, cx)?;
+        let reached = reached(&found.values);
+        Ok((found.values, reached, found.stats))
     }
 
     /// Levels, what was reached, and statistics.
@@ -223,46 +241,11 @@ impl<'a> BfsSearch<'a> {
         if self.graph.selective() {
             return Ok(false);
         }
-        // Measured: a list in memory costs a few cache misses, one on the SSD its share of
-        // a request; a byte of list is decoded in about a nanosecond, or read and decoded.
-        let (per_list, per_byte) = match self.graph.mode() {
-            EngineMode::Ssd => (3000.0, 1.5),
-            _ => (60.0, 1.0),
-        };
-        let total = self.graph.total_bytes(Direction::Out)? as f64;
-        let everything = total * per_byte;
-        let members = frontier.count() as f64;
-        let bytes = if frontier.count() <= 4 * SAMPLES {
-            let mut sum = 0u64;
-            for v in frontier.iter() {
-                sum += self.graph.list_bytes(Direction::Out, v)?;
-            }
-            sum as f64
-        } else {
-            total * members / self.end.max(1) as f64
-        };
-        // Whatever is read in order costs no more than a scan does.
-        let top_down = (members * per_list).min(everything) + bytes * per_byte * 4.0;
+        let costs = ReadCosts::of(self.graph, Direction::Out)?;
+        let top_down = costs.visits(self.graph, Direction::Out, frontier, self.end)?;
         let open = self.open as f64;
-        let bottom_up = open * 3.0 + (open * self.misses(frontier) * per_list).min(everything);
-        Ok(bottom_up < top_down)
-    }
-
-    /// Share of the unvisited vertices neither of whose heads is in the frontier.
-    fn misses(&self, frontier: &VertexSet) -> f64 {
-        let (mut seen, mut missed) = (0u32, 0u32);
-        for v in (0..self.end).step_by((self.end / SAMPLES).max(1)) {
-            if !self.visited.get(v) && self.heads.more.get(v) {
-                let hit = self
-                    .heads
-                    .pairs
-                    .get(v)
-                    .is_some_and(|p| p.iter().any(|&u| frontier.contains(u)));
-                seen += 1;
-                missed += u32::from(!hit);
-            }
-        }
-        f64::from(missed) / f64::from(seen.max(1))
+        let missed = misses(&self.heads, self.end, frontier, |v| !self.visited.get(v));
+        Ok(open * 3.0 + costs.some(open * missed) < top_down)
     }
 
     /// Visits the unvisited neighbours of the frontier.
@@ -434,7 +417,7 @@ mod tests {
         let parents = oracle::parents(&lists, &levels);
         for graph in [sample.graph(), sample.graph_on_ssd()] {
             for cx in sample::contexts() {
-                for variant in [Variant::Direct, Variant::Vertex] {
+                for variant in [Variant::Direct, Variant::Vertex, Variant::Block] {
                     let config = Bfs { source, parents: true, variant };
                     let output = config.run(&graph, &cx).unwrap();
                     let reached = |v: usize| output.reached.get(v);

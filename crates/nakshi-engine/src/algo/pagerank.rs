@@ -23,10 +23,13 @@ use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::{for_each_block_mut, map_blocks};
+use crate::program::block::programs::BlockPageRank;
+use crate::program::block::{Number, block_needs, run_blocks};
 use crate::program::pull::programs;
 use crate::shared::{Shareable, Slot, Zero, zeroed};
 use crate::stats::{IterationLog, RunStats};
 use nakshi_store::{Direction, Term};
+use std::marker::PhantomData;
 
 /// Vertices up to which contributions are f64.
 pub const EXACT: usize = 1 << 18;
@@ -73,6 +76,8 @@ choices! {
         Delta = "delta",
         /// the same by FlashGraph's vertex program
         Vertex = "vertex",
+        /// a program on blocks of vertices
+        Block = "block",
         /// LFGraph's pull program, which also runs on several servers
         PullProgram = "pull-program",
     }
@@ -101,6 +106,10 @@ impl Algorithm for PageRank {
             Variant::Delta => Needs { gathers: true, ..Needs::new(24.25, &[Direction::Out]) },
             Variant::Vertex => pagerank_delta::needs_of_program(&self.deltas()),
             Variant::PullProgram => pulling::needs(self, summary, 0.0),
+            Variant::Block if self.rounds(summary.vertices) => {
+                self.needs_of_blocks::<f32>(summary)
+            }
+            Variant::Block => self.needs_of_blocks::<f64>(summary),
         }
     }
 
@@ -119,6 +128,10 @@ impl Algorithm for PageRank {
                 Ok(PageRankOutput { ranks, iterations, change: left, stats })
             }
             Variant::PullProgram => pulling::run(self, graph, cx),
+            Variant::Block if self.rounds(graph.num_vertices() as u64) => {
+                self.by_blocks::<f32>(graph, cx)
+            }
+            Variant::Block => self.by_blocks::<f64>(graph, cx),
             Variant::Pull if self.rounds(graph.num_vertices() as u64) => {
                 self.pull::<f32>(graph, cx)
             }
@@ -184,6 +197,31 @@ fn share(rank: f64, degree: u64) -> f64 {
 }
 
 impl PageRank {
+    fn block_program<T>(&self, vertices: usize) -> BlockPageRank<T> {
+        let PageRank { damping, tolerance, .. } = *self;
+        BlockPageRank { damping, tolerance, vertices, value: PhantomData }
+    }
+
+    fn needs_of_blocks<T: Number>(&self, summary: &Summary) -> Needs {
+        let mut needs = block_needs(&self.block_program::<T>(0), None, summary);
+        // The ranks, when one of the two arrays of values is gone.
+        needs.state_bytes_per_vertex += 8.0;
+        needs
+    }
+
+    fn by_blocks<T: Number>(&self, graph: &Graph, cx: &Context) -> Result<PageRankOutput> {
+        let program = self.block_program::<T>(graph.num_vertices());
+        let found = run_blocks(graph, &program, Some(self.iterations), cx)?;
+        let mut ranks = zeroed::<f64>(graph.num_vertices(), "ranks")?;
+        let degrees = graph.degrees(Direction::Out, cx)?;
+        for ((rank, value), degree) in ranks.iter_mut().zip(&found.values).zip(degrees) {
+            *rank = BlockPageRank::rank(*value, degree);
+        }
+        let change = if self.tolerance > 0.0 { found.change.distance } else { f64::NAN };
+        normalise(cx, &mut ranks)?;
+        Ok(PageRankOutput { ranks, iterations: found.steps, change, stats: found.stats })
+    }
+
     /// Returns true if contributions are f32.
     fn rounds(&self, vertices: u64) -> bool {
         let reachable = self.tolerance == 0.0 || self.tolerance >= SINGLE;
@@ -365,6 +403,19 @@ mod tests {
         }
 
         #[test]
+        fn blocks_agree_with_pushing(sample in sample::graphs(60, 200)) {
+            let expected = oracle::ranks(&sample.adjacency(), 0.85, 200);
+            let variant = Variant::Block;
+            let config =
+                PageRank { iterations: 300, tolerance: 1e-9, variant, ..PageRank::default() };
+            for graph in [sample.graph(), sample.graph_on_ssd()] {
+                for cx in sample::contexts() {
+                    close(&config.run(&graph, &cx).unwrap().ranks, &expected);
+                }
+            }
+        }
+
+        #[test]
         fn deltas_agree_with_pushing(sample in sample::graphs(60, 200)) {
             let expected = oracle::ranks(&sample.adjacency(), 0.85, 200);
             for variant in [Variant::Delta, Variant::Vertex] {
@@ -405,6 +456,7 @@ mod tests {
             (&small, Variant::Delta, 1e-9),
             (&small, Variant::Vertex, 1e-9),
             (&small, Variant::PullProgram, 1e-9),
+            (&small, Variant::Block, 1e-9),
         ] {
             // What deltas leave shrinks by the damping in each iteration: over a hundred for 1e-9.
             let config = PageRank { iterations: 300, tolerance, variant, ..PageRank::default() };

@@ -22,13 +22,15 @@
 use super::bfs::Bfs;
 use super::pulling::{self, PulledResult, Pulls};
 use super::shortest_parents::parents;
-use super::{Algorithm, Declared, DirectOrPull, Output, Parameter, algorithm};
+use super::{Algorithm, Declared, Output, Parameter, algorithm, choices};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::map_blocks;
+use crate::program::block::programs::FrontierPaths;
+use crate::program::block::{PerVertex, frontier_needs, run_frontier};
 use crate::program::pull::programs::PullShortestPaths;
 use crate::source::weights::Weights;
 use crate::stats::{IterationLog, RunStats};
@@ -51,7 +53,7 @@ algorithm! {
         /// vertices.
         pub parents: bool = false => Parameter::FLAG;
         /// Method that finds the distances; they are the same, but for the rounding of doubles.
-        pub variant: DirectOrPull = DirectOrPull::Direct => Parameter::choice(DirectOrPull::CHOICES);
+        pub variant: Variant = Variant::Direct => Parameter::choice(Variant::CHOICES);
     }
     citation: "U. Meyer, P. Sanders, \"Delta-stepping: a parallelizable shortest path algorithm\", \
         J. Algorithms 49 (2003)";
@@ -73,6 +75,18 @@ algorithm! {
         Output::new("lengths", "text", "the column that was used, or \"unit\"").alone(),
     ];
     raises: "a negative or NaN weight, no such column, or several columns and none named.";
+}
+
+choices! {
+    /// Methods of shortest paths.
+    pub enum Variant {
+        /// delta-stepping
+        Direct = "direct",
+        /// LFGraph's pull program, which also runs on several servers
+        PullProgram = "pull-program",
+        /// a program on blocks of vertices
+        Block = "block",
+    }
 }
 
 /// Distances in internal order.
@@ -119,9 +133,15 @@ impl Algorithm for Sssp {
         // Parents, ranks of the users' ids while they are found, bits for which are.
         let parents = if self.parents { 8.75 } else { 0.0 };
         let incoming = self.parents.then_some(Direction::In);
-        if self.variant == DirectOrPull::PullProgram {
+        if self.variant == Variant::PullProgram {
             let mut needs = pulling::needs(self, summary, 0.125 + parents);
             needs.directions.extend(incoming.filter(|d| !needs.directions.contains(d)));
+            return needs;
+        }
+        if self.variant == Variant::Block {
+            let program = PerVertex(&self.frontier_program());
+            let mut needs = frontier_needs(&program, self.weight.as_deref(), summary);
+            needs.state_bytes_per_vertex += 0.125 + parents;
             return needs;
         }
         if self.weight.is_none() {
@@ -151,6 +171,10 @@ impl Algorithm for Sssp {
 }
 
 impl Sssp {
+    fn frontier_program(&self) -> FrontierPaths {
+        FrontierPaths { source: self.source }
+    }
+
     /// The distances, without parents.
     fn search(&self, graph: &Graph, cx: &Context) -> Result<Distances> {
         if self.source as usize >= graph.num_vertices() {
@@ -161,7 +185,7 @@ impl Sssp {
             return Err(Error::parameter("delta", "must be a finite number above 0"));
         }
         let kind = graph.weight_kind();
-        if kind.is_none() && self.variant == DirectOrPull::Direct {
+        if kind.is_none() && self.variant == Variant::Direct {
             let found = self.by_hops().run(graph, cx)?;
             let far =
                 |(v, level)| if found.reached.get(v) { f64::from(level) } else { f64::INFINITY };
@@ -175,8 +199,13 @@ impl Sssp {
             refuse_negative(graph, cx)?;
             log.end("check weights", graph.num_vertices() as u64);
         }
-        if self.variant == DirectOrPull::PullProgram {
+        if self.variant == Variant::PullProgram {
             return pulling::run(self, graph, cx);
+        }
+        if self.variant == Variant::Block {
+            let program = self.frontier_program();
+            let found = run_frontier(graph, &PerVertex(&program), None, cx)?;
+            return Ok(self.output(found.values, found.stats));
         }
         let whole = if integers { self.distances::<u32>(graph, &mut log, cx)? } else { None };
         let distances = match whole {
@@ -601,6 +630,9 @@ mod tests {
             let ssd = Graph::from_edges_on_ssd(n, edges, directed, given, 16 << 10, &|b| b);
             for graph in [Graph::from_edges(n, edges, directed, given).unwrap(), ssd.unwrap()] {
                 for cx in contexts() {
+                    let blocks = Sssp { variant: Variant::Block, ..config.clone() };
+                    let distances = blocks.run(&graph, &cx).unwrap().distances;
+                    prop_assert_eq!(&distances, &expected);
                     let config = Sssp { parents: true, ..config.clone() };
                     let found = config.run(&graph, &cx).unwrap();
                     prop_assert_eq!(&found.distances, &expected);

@@ -18,6 +18,8 @@ use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::{for_each_block_mut, map_blocks, parallel_for};
+use crate::program::block::programs::FrontierComponents;
+use crate::program::block::{PerVertex, frontier_needs, run_frontier};
 use crate::program::pull::programs::PullComponents;
 use crate::program::{ProgramConfig, programs::Components, run_program};
 use crate::shared::{share_u32, zeroed};
@@ -72,6 +74,12 @@ impl Algorithm for Wcc {
             // Ranks of ids as vertices, and how many vertices a component has.
             return pulling::needs(self, summary, 12.0);
         }
+        if self.variant == Variant::Block {
+            let mut needs = frontier_needs(&PerVertex(&FrontierComponents), None, summary);
+            // Ranks of the ids, and the smallest of them; messages are gone by then.
+            needs.state_bytes_per_vertex += 1.0;
+            return needs;
+        }
         // The forest, and at the end the ranks of the ids and the smallest of them.
         let needs = Needs::new(13.0, &[Direction::Out, Direction::In]);
         Needs { heads: Some(Direction::Out), gathers: true, ..needs }
@@ -81,6 +89,10 @@ impl Algorithm for Wcc {
         let (mut roots, mut stats) = match self.variant {
             Variant::Direct => forest(graph, cx)?,
             Variant::PullProgram => return pulling::run(self, graph, cx),
+            Variant::Block => {
+                let found = run_frontier(graph, &PerVertex(&FrontierComponents), None, cx)?;
+                (found.values, found.stats)
+            }
             Variant::Vertex => {
                 let (states, stats) =
                     run_program(graph, &Components, &ProgramConfig::default(), cx)?;
@@ -388,7 +400,7 @@ mod tests {
         let expected = oracle::components(&sample.adjacency());
         for graph in [sample.graph(), sample.graph_on_ssd()] {
             for cx in sample::contexts() {
-                for variant in [Variant::Direct, Variant::Vertex] {
+                for variant in [Variant::Direct, Variant::Vertex, Variant::Block] {
                     let output = Wcc { variant }.run(&graph, &cx).unwrap();
                     assert_eq!(output.components, expected);
                     let count = |v: usize| expected.iter().filter(|&&c| c as usize == v).count();

@@ -9,6 +9,7 @@
 //! * [`schedule`], [`grid`]: order of vertices, partitions, stealing (3.7, 3.8);
 //! * [`outbox`]: messages in bundles (3.4.1);
 //! * [`engine`], [`worker`], [`run`]: the iterations;
+//! * [`block`]: the same subset, a block of vertices at a time;
 //! * [`pull`]: the subset in which a value is a function of the in-neighbours' values;
 //! * [`programs`]: breadth-first search, PageRank, components, triangles and scan statistics in
 //!   program form.
@@ -35,6 +36,7 @@ macro_rules! types {
     };
 }
 
+pub mod block;
 mod config;
 mod engine;
 mod frontier;
