@@ -34,8 +34,10 @@ def run(page: Path, folder: Path) -> str:
     beside = str(Path(sys.executable).parent)
     environment = {**os.environ, "PATH": beside + os.pathsep + os.environ["PATH"]}
     printed = []
+    # A file, because programs of users are sent to servers by their source.
+    (folder / "page.py").write_text(blocks(page, "python"))
     for program in (
-        [sys.executable, "-c", blocks(page, "python")],
+        [sys.executable, "page.py"],
         ["bash", "-euo", "pipefail", "-c", blocks(page, "bash")],
     ):
         done = subprocess.run(program, cwd=folder, env=environment, capture_output=True, text=True)

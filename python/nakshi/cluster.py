@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from . import _core
@@ -129,43 +130,27 @@ def run(
             raise ParameterError(
                 f"{algorithm.name}: servers of {store} run algorithms only; run programs on a store"
             )
-        given = {name: value for name, value in locals().items() if name in _HERE}
-        _refuse_here(store, given)
+        _refuse_here(store, {name: value for name, value in locals().items() if name in _HERE})
         secret = token if token_file is None else read_token(token_file)
         with connect(str(store), token=_text(secret), ca=ca) as served:
             more = {"memory": memory, "progress": progress} | parameters
             return served.run(algorithm, workers=local, **more)
-    if checkpoint_every is not None and checkpoint_every < 1:
-        raise ParameterError(f"checkpoint_every={checkpoint_every}: at least one superstep")
-    if checkpoints is not None and checkpoint_every is None:
-        raise ParameterError("checkpoints needs checkpoint_every, a number of supersteps")
-    folder = None if checkpoints is None else os.path.abspath(checkpoints)
+    folder = _checkpoint_folder(checkpoint_every, checkpoints)
     terms = _terms(restarts, token, token_file, hosts)
     placed = _placement(workers, local, hosts, threads, terms)
-    chosen: dict[str, Any] = {"at": at, "missing": missing_weight}
-    source = None
-    graph: _core.Store | str
-    if _is_edges(store) and not isinstance(algorithm, Program):
-        graph, text, files = _edges_given(store, algorithm, parameters, chosen)
-    else:
-        with reporting(progress, "topology") as sink:
-            chosen |= {"threads": threads, "sink": sink}
-            if isinstance(algorithm, Program):
-                graph, text, files = _program_given(store, algorithm, parameters, chosen, hosts)
-                source, algorithm = packed(algorithm), algorithm.name
-            else:
-                graph, text, files = _store_given(store, algorithm, parameters, chosen, hosts)
-
-    terms.allow += files
+    chosen = {"at": at, "missing": missing_weight}
+    with reporting(progress, "topology") as sink:
+        asked = _given(store, algorithm, parameters, chosen, (hosts, threads, sink))
+    terms.allow += asked.files
     if folder is not None:
         terms.allow.append(folder)
-    with placed as placement, reporting(progress, algorithm) as sink:
+    with placed as placement, reporting(progress, asked.name) as sink:
         core = _core.run_on_servers(
-            graph,
-            algorithm,
-            text,
+            asked.graph,
+            asked.name,
+            asked.text,
             placement.addresses,
-            program=source,
+            program=asked.source,
             memory=parse_size(memory),
             threads=threads,
             senders=senders,
@@ -180,6 +165,39 @@ def run(
             progress=sink,
         )
     return Result(core)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What servers are asked to run."""
+
+    #: Edge lists, or a file of edges as JSON.
+    graph: _core.Store | str
+    #: Name of the algorithm or program.
+    name: str
+    #: Arguments of the algorithm, or the description of the program, as JSON.
+    text: str
+    #: Files that servers read.
+    files: list[str]
+    #: What servers make the program's functions of.
+    source: str | None = None
+
+
+def _given(
+    store: str | os.PathLike[str] | Graph | EdgeFile,
+    algorithm: str | Program,
+    parameters: dict[str, Any],
+    chosen: dict[str, Any],
+    limits: tuple[Sequence[str] | None, int, Any],
+) -> _Given:
+    """What servers are asked to run: the graph, and what is to be computed."""
+    hosts, threads, sink = limits
+    if _is_edges(store) and not isinstance(algorithm, Program):
+        return _edges_given(store, algorithm, parameters, chosen)
+    chosen = chosen | {"threads": threads, "sink": sink}
+    if isinstance(algorithm, Program):
+        return _program_given(store, algorithm, parameters, chosen, hosts)
+    return _store_given(store, algorithm, parameters, chosen, hosts)
 
 
 #: Arguments of :func:`run` that a graph on a server has no use for, with their defaults.
@@ -207,6 +225,15 @@ def _refuse_here(store: object, given: dict[str, Any]) -> None:
         raise ParameterError(f"{', '.join(changed)}: not with {store}, which runs it itself")
 
 
+def _checkpoint_folder(every: int | None, folder: str | os.PathLike[str] | None) -> str | None:
+    """The folder for checkpoints, if they are not kept by servers."""
+    if every is not None and every < 1:
+        raise ParameterError(f"checkpoint_every={every}: at least one superstep")
+    if folder is not None and every is None:
+        raise ParameterError("checkpoints needs checkpoint_every, a number of supersteps")
+    return None if folder is None else os.path.abspath(folder)
+
+
 def _text(secret: str | bytes | None) -> str | None:
     return secret.decode().strip() if isinstance(secret, bytes) else secret
 
@@ -228,18 +255,15 @@ def _edges_given(
     algorithm: str,
     parameters: dict[str, Any],
     chosen: dict[str, Any],
-) -> tuple[_core.Store | str, str, list[str]]:
-    """A file of edges, the arguments of a run on it, and the files that servers read."""
+) -> _Given:
+    """An algorithm on a file of edges."""
     if chosen != {"at": "last_commit", "missing": None}:
         raise ParameterError("at and missing_weight belong to stores; a file of edges has neither")
     assert not isinstance(store, Graph)
     file = store if isinstance(store, EdgeFile) else EdgeFile(store)
     graph, given = file.given(algorithm, parameters)
-    return (
-        graph,
-        json.dumps(given),
-        [os.path.abspath(path) for path in (file.path, file.nodes) if path],
-    )
+    files = [os.path.abspath(path) for path in (file.path, file.nodes) if path]
+    return _Given(graph, algorithm, json.dumps(given), files)
 
 
 def _store_given(
@@ -248,13 +272,13 @@ def _store_given(
     parameters: dict[str, Any],
     chosen: dict[str, Any],
     hosts: Sequence[str] | None,
-) -> tuple[_core.Store, str, list[str]]:
-    """The edge lists of a store, brought up to date, the arguments of a run on them, and its path."""
+) -> _Given:
+    """An algorithm on the edge lists of a store, which are brought up to date."""
     assert not isinstance(store, EdgeFile)
     opened = store if isinstance(store, Graph) else Graph(store)
     graph, text = opened._prepared(algorithm, parameters, **chosen)
     _refuse_temporary(opened, graph, hosts)
-    return graph, text, [os.path.abspath(graph.path)]
+    return _Given(graph, algorithm, text, [os.path.abspath(graph.path)])
 
 
 def _program_given(
@@ -263,8 +287,8 @@ def _program_given(
     parameters: dict[str, Any],
     chosen: dict[str, Any],
     hosts: Sequence[str] | None,
-) -> tuple[_core.Store, str, list[str]]:
-    """The edge lists of a store, brought up to date, the description of a program, and the store's path."""
+) -> _Given:
+    """A program on the edge lists of a store, which are brought up to date."""
     if _is_edges(store):
         raise ParameterError(f"{program.name} runs on a store; import the file of edges first")
     assert not isinstance(store, EdgeFile)
@@ -278,7 +302,8 @@ def _program_given(
     weight = parameters.pop("weight", None)
     graph, text = opened._prepared_program(program, parameters, weight, **chosen)
     _refuse_temporary(opened, graph, hosts)
-    return graph, text, [os.path.abspath(graph.path)]
+    files = [os.path.abspath(graph.path)]
+    return _Given(graph, program.name, text, files, packed(program))
 
 
 def _refuse_temporary(opened: Graph, graph: _core.Store, hosts: Sequence[str] | None) -> None:

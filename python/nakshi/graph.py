@@ -15,7 +15,7 @@ from .limits import check_limits
 from .lookups import Lookups
 from .methods import Algorithms
 from .orders import Order
-from .programs import Program
+from .programs import Program, array_of
 from .progress import ProgressArgument, reporting
 from .queries import Id
 from .result import Result
@@ -23,7 +23,6 @@ from .schema import EXACT, Schema, of_properties, of_topology
 from .units import parse_share, parse_size
 
 if TYPE_CHECKING:
-    import numpy as np
     from typing_extensions import Self
 
     from . import _core
@@ -532,9 +531,8 @@ class Graph(Algorithms, Conversions, Lookups):
     ) -> Result:
         """Run a program of the user's."""
         cap = parse_size(memory)
-        arrays = {
-            name: self._array(name, given.pop(name)) for name in program.given if name in given
-        }
+        found = {name: given.pop(name) for name in program.given if name in given}
+        arrays = {name: array_of(self, name, each) for name, each in found.items()}
         with reporting(progress, program.name) as sink:
             core, described = self._prepared_program(
                 program,
@@ -571,27 +569,6 @@ class Graph(Algorithms, Conversions, Lookups):
         core = self._edge_lists(weight=weight, weighs=program.weighted, **chosen)
         weight = (core.weight or weight) if program.weighted else None
         return core, program.described(weight=weight, **given)
-
-    def _array(self, name: str, given: Any) -> np.ndarray:
-        """Numbers of all vertices, ascending by id: of a property, a result, or an array."""
-        import numpy as np
-
-        ids = self.degrees(progress=False).to_numpy()[0]
-        if isinstance(given, str):
-            found = self.get_node_properties(ids.tolist(), given)
-            given = [float("nan") if number is None else number for number in found]
-        elif isinstance(given, Result):
-            given = given.to_numpy()[1]
-        try:
-            numbers = np.asarray(given, "f8")
-        except (TypeError, ValueError) as error:
-            raise ParameterError(f"{name} is given what are no numbers: {error}") from None
-        if numbers.shape != ids.shape:
-            raise ParameterError(
-                f"{name} is given an array of shape {numbers.shape}; give a number for each of the "
-                f"{len(ids):,} vertices, ascending by id"
-            )
-        return numbers
 
     def _run(
         self,

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     import numpy as np
 
     from . import _core
+    from .graph import Graph
     from .program_arguments import Role
     from .program_compiler import Compiled
 
-__all__ = ["Program", "program"]
+__all__ = ["Program", "array_of", "program"]
 
 #: Types of values, and of messages.
 KINDS = ("u1", "u4", "u8", "i8", "f4", "f8")
@@ -351,3 +352,25 @@ def _message_of(kinds: Mapping[str, str]) -> str:
     """The type of messages that goes with the first value."""
     first = next(iter(kinds.values()), "f8")
     return f"{first[0]}8"
+
+
+def array_of(graph: Graph, name: str, given: Any) -> np.ndarray:
+    """Numbers of all vertices, ascending by id: of a property, a result, or an array."""
+    import numpy as np
+
+    ids = graph.degrees(progress=False).to_numpy()[0]
+    if isinstance(given, str):
+        found = graph.get_node_properties(ids.tolist(), given)
+        given = [float("nan") if number is None else number for number in found]
+    elif isinstance(given, Result):
+        given = given.to_numpy()[1]
+    try:
+        numbers = np.ascontiguousarray(given, "f8")
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"{name} is given what are no numbers: {error}") from None
+    if numbers.shape != ids.shape:
+        raise ParameterError(
+            f"{name} is given an array of shape {numbers.shape}; give a number for each of the "
+            f"{len(ids):,} vertices, ascending by id"
+        )
+    return numbers

@@ -18,6 +18,9 @@ use serde::{Deserialize, Serialize};
 
 /// A function over a block. Its argument is an array of whole numbers, some of which are addresses, in the
 /// order of [`ARGUMENTS`]. It returns 0, or another number if the program failed.
+///
+/// # Safety
+/// The addresses are those of arrays as [`ARGUMENTS`] says.
 pub type BlockFunction = unsafe extern "C" fn(*const i64) -> i64;
 
 /// Names of the arguments of a [`BlockFunction`]; `c` is the number of vertices of the block, `n` that of the
@@ -129,6 +132,19 @@ impl Functions {
     ) -> Self {
         Functions { init, step, messages }
     }
+
+    /// Functions of a program that is only asked for its needs.
+    pub(super) fn none() -> Self {
+        Functions { init: nothing, step: nothing, messages: Some((nothing, nothing)) }
+    }
+}
+
+/// Does nothing, and fails.
+///
+/// # Safety
+/// None.
+unsafe extern "C" fn nothing(_: *const i64) -> i64 {
+    1
 }
 
 /// What a program reads, besides lists and values.

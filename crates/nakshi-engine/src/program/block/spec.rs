@@ -1,5 +1,4 @@
 //! Descriptions of programs in other languages, and their runs.
-#![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -166,21 +165,14 @@ impl Drop for OverGuard<'_> {
     }
 }
 
-/// A function for a program whose needs are asked for.
-unsafe extern "C" fn nothing(_: *const i64) -> i64 {
-    1
-}
-
 impl ProgramSpec {
     /// Memory and lists that a run needs.
     ///
     /// # Errors
     /// [`Error::Parameter`] for a program that makes no sense.
     pub fn needs(&self, summary: &Summary) -> Result<Needs> {
-        // SAFETY: the functions do nothing.
-        let none = unsafe { Functions::new(nothing, nothing, Some((nothing, nothing))) };
         let named = if self.named { vec![0] } else { Vec::new() };
-        let program = self.program(none, named, None, Vec::new(), 0)?;
+        let program = self.program(Functions::none(), named, None, Vec::new(), 0)?;
         let column = self.column.as_deref().filter(|_| self.weighted);
         let mut needs = match &program {
             ForeignProgram::Pull(program) => block_needs(program, column, summary),
