@@ -61,6 +61,7 @@ def levels(message: Any) -> Any:
     combine="min",
     links="both",
     wants=lambda value: value > 0,
+    eager=True,
 )
 def components(value: Any, message: Any) -> Any:
     return min(value, message)

@@ -36,6 +36,7 @@ def packed(program: Program) -> str:
             "combine": program.combine,
             "message": program.message,
             "links": program.links,
+            "eager": program.eager,
         }
     )
 
@@ -55,6 +56,7 @@ def unpacked(text: str) -> Program:
         message=told["message"],
         wants=space.get(names.get("wants")),
         links=told["links"],
+        eager=told["eager"],
     )
 
 

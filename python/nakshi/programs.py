@@ -44,6 +44,7 @@ def program(
     message: str | None = None,
     wants: Callable[..., Any] | None = None,
     links: Literal["out", "both"] = "out",
+    eager: bool = False,
 ) -> Callable[[Callable[..., Any]], Program]:
     """Make a program of a function that computes the next value of a vertex.
 
@@ -88,6 +89,8 @@ def program(
         wants: whether messages can still change a vertex, a function of its value. Lists of those that want
             none are not read.
         links: messages go along out-edges, or along edges of both directions.
+        eager: the last values are the same in whatever order messages come, and if some come twice, as of a
+            least label. Messages along edges in memory then go first, and few lists are left to be read.
 
     Raises:
         ParameterError: a type or a parameter is unknown.
@@ -107,6 +110,7 @@ def program(
             message=message,
             wants=wants,
             links=links,
+            eager=eager,
         )
 
     return make
@@ -132,6 +136,7 @@ class Program:
         message: str | None = None,
         wants: Callable[..., Any] | None = None,
         links: str = "out",
+        eager: bool = False,
     ) -> None:
         self.function = function
         self.init = init
@@ -143,6 +148,7 @@ class Program:
         self.message = message or _message_of(kinds)
         self.wants = wants
         self.links = links
+        self.eager = eager
         self.name = getattr(function, "__name__", "program")
         #: Arguments of a run, with their defaults.
         self.parameters: dict[str, int | float] = {}
@@ -158,8 +164,14 @@ class Program:
             raise ParameterError(
                 f"{self.name}: value has no names; give a vertex at least one value"
             )
-        if self.send is None and (self.wants is not None or self.links == "both"):
-            raise ParameterError(f"{self.name}: wants and links belong to messages; give send, too")
+        if self.send is None and (self.wants is not None or self.links == "both" or self.eager):
+            raise ParameterError(
+                f"{self.name}: wants, links and eager belong to messages; give send, too"
+            )
+        if self.eager and self.combine == "sum":
+            raise ParameterError(
+                f"{self.name}: sums change if messages come twice; leave out eager"
+            )
         if self.send is not None and self.adds:
             raise ParameterError(f"{self.name}: adds is for programs without send")
         for function, names in self.roles.values():
@@ -245,6 +257,7 @@ class Program:
                 "selects": self.wants is not None,
                 "message": self.message,
                 "combine": self.combine,
+                "eager": self.eager,
             }
         column = "value" if list(self.kinds) == ["values"] else None
         return json.dumps(

@@ -68,6 +68,7 @@ def distance(value: Any, message: Any) -> Any:
     combine="min",
     links="both",
     wants=lambda value: value > 0,
+    eager=True,
 )
 def component(value: Any, message: Any) -> Any:
     return min(value, message)

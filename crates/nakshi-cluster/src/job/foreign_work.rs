@@ -28,14 +28,20 @@ impl<const B: usize> Default for Row<B> {
 }
 
 impl<const B: usize> Row<B> {
-    /// The values at a place of some arrays.
-    fn of(arrays: &Arrays, at: usize, wants: u8) -> Self {
+    /// The values at the places of some arrays, with flags.
+    fn all<'a>(
+        arrays: &'a Arrays,
+        wants: impl Iterator<Item = u8> + 'a,
+    ) -> impl Iterator<Item = Self> + 'a {
         let mut bytes = Vec::with_capacity(B);
-        arrays.write(at, &mut bytes);
-        bytes.push(wants);
-        let mut row = Row::default();
-        row.0.iter_mut().zip(bytes).for_each(|(place, byte)| *place = byte);
-        row
+        wants.enumerate().map(move |(at, wants)| {
+            bytes.clear();
+            arrays.write(at, &mut bytes);
+            bytes.push(wants);
+            let mut row = Row::default();
+            row.0.iter_mut().zip(&bytes).for_each(|(place, byte)| *place = *byte);
+            row
+        })
     }
 
     /// The bytes of the values, with what may follow.
@@ -136,8 +142,7 @@ impl<const B: usize> Work for ForeignWork<'_, B> {
         let vertices = shard.vertices();
         let first = || self.program.first(vertices, &self.degrees, totals);
         let (rows, wants) = self.program.watched(self.cx, first)?;
-        let row = |(at, wants)| Row::of(&rows, at, wants);
-        Ok(wants.into_iter().enumerate().map(row).collect())
+        Ok(Row::all(&rows, wants.into_iter()).collect())
     }
 
     fn compute(
@@ -281,7 +286,7 @@ impl<const B: usize> Part<'_, '_, B> {
         let old = work.values.pick(block.vertices());
         program.run(block, &step, &mut new.parts(), self.added)?;
         self.added.add_apart(old.distance(&new));
-        Ok((0..block.len()).map(|at| (at, Row::of(&new, at, 1))).collect())
+        Ok(Row::all(&new, std::iter::repeat_n(1, block.len())).enumerate().collect())
     }
 
     /// Places in a block, and new values, of a program whose vertices send messages.
@@ -309,7 +314,6 @@ impl<const B: usize> Part<'_, '_, B> {
         let degrees = &work.degrees;
         let new =
             program.receive_rows((self.step, degrees), &old, &vertices, &messages, &mut wants)?;
-        let rows = places.into_iter().zip(wants).enumerate();
-        Ok(rows.map(|(at, (place, wants))| (place, Row::of(&new, at, wants))).collect())
+        Ok(places.into_iter().zip(Row::all(&new, wants.into_iter())).collect())
     }
 }

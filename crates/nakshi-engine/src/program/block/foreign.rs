@@ -453,6 +453,8 @@ pub struct Sending {
     pub kind: MessageKind,
     /// The way in which messages become one.
     pub combine: Combine,
+    /// True if the last values are the same in whatever order messages come.
+    pub eager: bool,
     /// The vertices that send in the first step; all of them without.
     pub starts: Option<Vec<VertexId>>,
 }
@@ -521,8 +523,9 @@ impl FrontierBlocks for ForeignFrontier {
     type State = Arrays;
 
     fn shape(&self) -> FrontierShape {
-        let Sending { links, weighted, selects, kind, combine, .. } = self.sending;
+        let Sending { links, weighted, selects, kind, combine, eager, .. } = self.sending;
         FrontierShape {
+            eager: eager && combine != Combine::Sum,
             links,
             weighted,
             any: combine == Combine::Any,

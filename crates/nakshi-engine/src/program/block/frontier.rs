@@ -22,6 +22,9 @@ use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, VertexSet};
 use crate::{Direction, List, Needs, Summary, VertexId, Weights};
 
+/// A round over heads is worth it while this part of all vertices, or more, sends.
+const FEW: usize = 64;
+
 /// The outcome of a run.
 #[derive(Debug)]
 pub struct FrontierRun<S> {
@@ -54,9 +57,9 @@ pub fn frontier_needs<P: FrontierBlocks>(
     }
 }
 
-/// Returns true if the first two entries of lists, which are in memory, can be enough.
+/// Returns true if the first two entries of lists, which are in memory, can be enough, or a good beginning.
 fn takes_heads(shape: &FrontierShape) -> bool {
-    shape.any && !shape.weighted && shape.links == Links::In
+    !shape.weighted && (shape.eager || shape.any && shape.links == Links::In)
 }
 
 /// Runs a program until no value changes, or for `most` steps.
@@ -103,6 +106,11 @@ fn run<P: FrontierBlocks>(
     let inbox = crate::shared::share_u64(&mut inbox);
     let delivery = Delivery::new(graph, program, shape, inbox, wants, cx)?;
     let (mut number, cap) = (0, most.unwrap_or(u32::MAX));
+    if most.is_none() && shape.eager {
+        let size = active.count() as u64;
+        active = delivery.hurry(&degrees, &mut values, active)?;
+        log.end("heads", size);
+    }
     while !active.is_empty() && number < cap {
         number += 1;
         let size = active.count() as u64;
@@ -217,7 +225,7 @@ impl<'a, P: FrontierBlocks> Delivery<'a, P> {
             return Ok(push < self.costs.everything());
         }
         let open = self.wants.count().min(self.end) as f64;
-        let lists = match &self.heads {
+        let lists = match self.heads.as_ref().filter(|_| self.shape.any) {
             Some(heads) => open * misses(heads, self.end, active, |v| self.wants.get(v)),
             None => open,
         };
@@ -272,15 +280,8 @@ impl<'a, P: FrontierBlocks> Delivery<'a, P> {
     /// Reads the lists of those that may receive.
     fn pull(&self, step: &FrontierStep<'_, P::State>, active: &VertexSet) -> Result<()> {
         let work = |worker: &mut Worker| self.take(step, worker);
-        if let Some(heads) = &self.heads {
-            let rest = AtomicBitmap::new(active.universe());
-            map_blocks(self.cx, self.end, |range| {
-                let mut worker = Worker::default();
-                for v in range {
-                    self.head(heads, v, active, (&mut worker, &rest), &work)?;
-                }
-                work(&mut worker)
-            })?;
+        if let Some(heads) = self.heads.as_ref().filter(|_| self.shape.any) {
+            let rest = self.along_heads(step, heads, active)?;
             let words = active.universe().div_ceil(64);
             for k in 0..words {
                 let more = heads.more.words().get(k).copied().unwrap_or(0);
@@ -300,6 +301,48 @@ impl<'a, P: FrontierBlocks> Delivery<'a, P> {
             }
         }
         Ok(())
+    }
+
+    /// Delivers messages along the heads of lists; returns vertices whose heads do not tell what their lists
+    /// would.
+    fn along_heads(
+        &self,
+        step: &FrontierStep<'_, P::State>,
+        heads: &Heads,
+        active: &VertexSet,
+    ) -> Result<AtomicBitmap> {
+        let rest = AtomicBitmap::new(active.universe());
+        let work = |worker: &mut Worker| self.take(step, worker);
+        map_blocks(self.cx, self.end, |range| {
+            let mut worker = Worker::default();
+            for v in range {
+                self.head(heads, v, active, (&mut worker, &rest), &work)?;
+            }
+            work(&mut worker)
+        })?;
+        Ok(rest)
+    }
+
+    /// Delivers messages along heads until few values change; returns the vertices that still have to send
+    /// along all of their edges.
+    fn hurry(
+        &self,
+        degrees: &[u32],
+        values: &mut P::State,
+        active: VertexSet,
+    ) -> Result<VertexSet> {
+        let Some(heads) = &self.heads else { return Ok(active) };
+        let (few, mut pending, mut active) = (active.universe() / FEW, active.clone(), active);
+        while active.count() > few {
+            let step = FrontierStep { number: 0, values, active: active.bits(), degrees };
+            self.along_heads(&step, heads, &active)?;
+            active = self.receive(0, degrees, values)?;
+            let mut bits = pending.into_bits();
+            let words = bits.words_mut().iter_mut().zip(active.bits().words());
+            words.for_each(|(all, new)| *all |= new);
+            pending = bits.into();
+        }
+        Ok(pending)
     }
 
     /// Adds the heads of a vertex to the lists of a worker.

@@ -113,6 +113,9 @@ pub trait FrontierProgram: Sync {
     const SELECTS: bool = false;
     /// True if addition of messages is exact, so that their order does not matter.
     const EXACT: bool = true;
+    /// True if the last values are the same in whatever order messages come, and if some come twice, as of
+    /// a least label. Messages along some edges then go first, if they cost less.
+    const EAGER: bool = false;
 
     /// The vertices that send in the first step; all of them without.
     fn starts(&self) -> Option<&[VertexId]> {
@@ -148,6 +151,8 @@ pub struct FrontierShape {
     pub selects: bool,
     /// The order of messages does not matter.
     pub exact: bool,
+    /// As of [`FrontierProgram`].
+    pub eager: bool,
     /// The program reads out-degrees.
     pub degrees: bool,
 }
@@ -270,6 +275,7 @@ impl<P: FrontierProgram> FrontierBlocks for PerVertex<'_, P> {
             any: P::COMBINE == Combine::Any,
             selects: P::SELECTS,
             exact: P::EXACT || P::COMBINE != Combine::Sum,
+            eager: P::EAGER && P::COMBINE != Combine::Sum,
             degrees: false,
         }
     }

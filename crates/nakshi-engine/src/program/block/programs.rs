@@ -150,6 +150,7 @@ impl FrontierProgram for FrontierComponents {
     const COMBINE: Combine = Combine::Min;
     const LINKS: Links = Links::Both;
     const SELECTS: bool = true;
+    const EAGER: bool = true;
 
     fn init(&self, vertex: VertexId) -> u32 {
         vertex

@@ -67,6 +67,8 @@ pub struct SendingSpec {
     pub message: MessageKind,
     /// The way in which messages become one.
     pub combine: Combine,
+    /// True if the last values are the same in whatever order messages come.
+    pub eager: bool,
 }
 
 /// A program with its functions.
@@ -217,6 +219,7 @@ impl ProgramSpec {
             selects: sending.selects,
             kind: sending.message,
             combine: sending.combine,
+            eager: sending.eager,
             starts,
         };
         let program = ForeignFrontier::new(functions, inputs, sending);
