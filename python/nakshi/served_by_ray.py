@@ -252,9 +252,12 @@ class RayServers(RayWorkers):
             # Ray has set its own.
             self._catch_signals()
             until = time.monotonic() + _STARTING
-            while not self._ended and (waiting := self._look()):
+            while not self._ended:
+                waiting = self._look()
                 if self._gone:
                     return 1
+                if not waiting:
+                    break
                 if time.monotonic() > until:
                     where = ", ".join(self.addresses[number] for number in sorted(waiting))
                     raise StoreError(f"no server answers at {where} after {_STARTING:.0f} s")

@@ -123,6 +123,7 @@ def test_a_ray_of_its_own_ends_with_it(
 
 
 def test_one_that_cannot_start_says_why(store: Path, joined: None, mark: str) -> None:  # noqa: F811
+    """Seen red with servers taken for ready of which all had ended before the first look."""
     with pytest.raises(RuntimeError, match="needs .* of memory") as raised:
         Server(store, "--workers", 3, "--listen", "127.0.0.1:0", "--memory", "1KiB")
     assert "stays away" in str(raised.value)
