@@ -94,7 +94,8 @@ fn listen(arguments: &Arguments, own: &'static [OwnProgram]) -> Result<()> {
             Token::new(secret.trim_ascii())?
         }
         None if !address.ip().is_loopback() => {
-            let why = format!("other machines reach {address}: give --token-file FILE with a secret");
+            let why =
+                format!("other machines reach {address}: give --token-file FILE with a secret");
             return Err(Error::FrontEnd(why));
         }
         None => Token::of_user()?.0,

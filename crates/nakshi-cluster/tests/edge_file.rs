@@ -35,7 +35,8 @@ fn on_servers(
             let (address, cancel) = (listener.local_addr().unwrap(), CancelToken::new());
             let token = cancel.clone();
             let allowed = Allowed::new(&[std::env::temp_dir()]).unwrap();
-            let rules = Rules { token: secret(), allowed, once: true, programs: Programs::default() };
+            let rules =
+                Rules { token: secret(), allowed, once: true, programs: Programs::default() };
             scope.spawn(move || drop(serve(&listener, &rules, &token)));
             (address.to_string(), cancel)
         };

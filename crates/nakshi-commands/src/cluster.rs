@@ -10,7 +10,8 @@ use nakshi_cluster::job::Superstep;
 pub use nakshi_cluster::plan::{Communication, Row, Spread};
 pub use nakshi_cluster::{
     Allowed, Checkpoints, Compiler, EdgeFile, Error, NamedProgram, OwnProgram, Partition, Place,
-    Programs, Task, Token, exchange, job, load, local, names, plan, worker, worker_main, worker_with,
+    Programs, Task, Token, exchange, job, load, local, names, plan, worker, worker_main,
+    worker_with,
 };
 use nakshi_engine::program::block::ProgramSpec;
 use nakshi_engine::{Context, Direction, EngineMode, Graph, Needs, Outcome};

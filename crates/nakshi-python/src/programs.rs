@@ -20,16 +20,8 @@ use crate::values::parsed;
 type Arrays<'py> = Vec<(&'static str, Bound<'py, PyBytes>)>;
 /// A call that failed: function, what it returned, step, first vertex, vertices of the graph, and what it has
 /// read.
-type Failed<'py> = (
-    usize,
-    i64,
-    u32,
-    u32,
-    usize,
-    Arrays<'py>,
-    Vec<Bound<'py, PyBytes>>,
-    Vec<Bound<'py, PyBytes>>,
-);
+type Failed<'py> =
+    (usize, i64, u32, u32, usize, Arrays<'py>, Vec<Bound<'py, PyBytes>>, Vec<Bound<'py, PyBytes>>);
 
 pub(crate) fn told<'py>(py: Python<'py>, failed: &FailedBlock) -> Failed<'py> {
     let all = |arrays: &[Vec<u8>]| arrays.iter().map(|array| PyBytes::new(py, array)).collect();
@@ -81,9 +73,9 @@ pub(crate) fn run_program<'py>(
     let spec: ProgramSpec = parsed(program)?;
     let none = || PyValueError::new_err("a program has a function at address 0");
     let functions = functions(&addresses).ok_or_else(none)?;
-    let given = given.iter().map(|bytes| {
-        bytes.as_chunks().0.iter().map(|bytes| f64::from_ne_bytes(*bytes)).collect()
-    });
+    let given = given
+        .iter()
+        .map(|bytes| bytes.as_chunks().0.iter().map(|bytes| f64::from_ne_bytes(*bytes)).collect());
     let given: Vec<Vec<f64>> = given.collect();
     let mut failed = None;
     let ran = long(py, progress, |call| {

@@ -217,7 +217,8 @@ impl<const B: usize> Part<'_, '_, B> {
         for slot in slots {
             let list = source.next(self.shard.range(slot))?;
             if self.wants(slot) {
-                let ones = vec![1.0; if self.lacks_weights(list.weights) { list.links.len() } else { 0 }];
+                let ones =
+                    vec![1.0; if self.lacks_weights(list.weights) { list.links.len() } else { 0 }];
                 let weights = if ones.is_empty() { list.weights } else { &ones };
                 lists.push_entries(id(&(slot as u32)), list.links.iter().map(id), weights);
                 pending.push(slot);

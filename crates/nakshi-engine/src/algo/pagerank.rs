@@ -106,9 +106,7 @@ impl Algorithm for PageRank {
             Variant::Delta => Needs { gathers: true, ..Needs::new(24.25, &[Direction::Out]) },
             Variant::Vertex => pagerank_delta::needs_of_program(&self.deltas()),
             Variant::PullProgram => pulling::needs(self, summary, 0.0),
-            Variant::Block if self.rounds(summary.vertices) => {
-                self.needs_of_blocks::<f32>(summary)
-            }
+            Variant::Block if self.rounds(summary.vertices) => self.needs_of_blocks::<f32>(summary),
             Variant::Block => self.needs_of_blocks::<f64>(summary),
         }
     }

@@ -18,7 +18,7 @@
 
 use super::triangles;
 use super::triangles::oriented::{Census, Ranking};
-use crate::algo::{Algorithm, Output, Parameter, algorithm};
+use crate::algo::{Algorithm, Output, Parameter, algorithm, choices};
 use crate::both::both_lists;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -26,6 +26,8 @@ use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::{for_each_block_mut, map_blocks};
+use crate::program::programs::ScanStatistics as VertexScan;
+use crate::program::run_program;
 use crate::shared::{share_u64, zeroed};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
@@ -49,6 +51,8 @@ algorithm! {
     pub struct ScanStatistics = "scan-statistics" {
         /// Compute it for every vertex, without stopping early.
         pub per_vertex: bool = false => Parameter::FLAG;
+        /// Method that finds it; the results are the same.
+        pub variant: Variant = Variant::Direct => Parameter::choice(Variant::CHOICES);
     }
     method: "scan_statistics";
     citation: "C. Priebe et al., \"Scan statistics on Enron graphs\", Comput. Math. Organ. Theory 11 (2005)";
@@ -60,6 +64,16 @@ algorithm! {
         Output::new("vertex", "vertex", "the vertex that has it, the one with the smallest id among equals"),
         Output::new("counted", "uint64", "neighbourhoods that were counted"),
     ];
+}
+
+choices! {
+    /// Methods of scan statistics.
+    pub enum Variant {
+        /// scans, for 64 candidates at a time
+        Direct = "direct",
+        /// FlashGraph's vertex program, for undirected graphs and without `per_vertex`
+        Vertex = "vertex",
+    }
 }
 
 /// Result of [`ScanStatistics`].
@@ -93,16 +107,45 @@ impl Algorithm for ScanStatistics {
     type Output = Locality;
 
     fn needs(&self, summary: &Summary) -> Needs {
+        if self.variant == Variant::Vertex {
+            let mut needs = VertexScan::config().needs(&VertexScan::new());
+            needs.state_bytes_fixed += 64 * summary.longest_list;
+            return needs;
+        }
         // Of all statistics: only the lists tell whether it comes to that. The census of a directed
         // graph counts neighbours in both directions too.
         triangles::needs(summary, if summary.directed { 16.0 } else { 12.0 })
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<Locality> {
+        if self.variant == Variant::Vertex {
+            return self.by_program(graph, cx);
+        }
         if self.per_vertex {
             return all(self, graph, IterationLog::new(graph), cx);
         }
         largest(self, graph, FEW, cx)
+    }
+}
+
+impl ScanStatistics {
+    fn by_program(&self, graph: &Graph, cx: &Context) -> Result<Locality> {
+        triangles::refuse_directed(graph)?;
+        if self.per_vertex {
+            let what = "the vertex program stops early; take the variant \"direct\"";
+            return Err(Error::parameter("per_vertex", what));
+        }
+        let program = VertexScan::new();
+        let (states, stats) = run_program(graph, &program, &VertexScan::config(), cx)?;
+        let mut best = Best::new(states.len());
+        // Internal ids are 32 bits.
+        for (v, state) in states.iter().enumerate() {
+            if let Some(score) = state {
+                best.add(v as VertexId, *score);
+            }
+        }
+        let vertex = best.vertex(graph, cx)?;
+        Ok(Locality { max: best.max, vertex, counted: best.counted, per_vertex: None, stats })
     }
 }
 
@@ -496,13 +539,17 @@ mod tests {
     use crate::algo::oracle::triangles as oracle;
     use proptest::prelude::*;
 
+    fn every() -> ScanStatistics {
+        ScanStatistics { per_vertex: true, ..ScanStatistics::default() }
+    }
+
     /// Two vertices that point at each other, and a third that both point at: three edges.
     #[test]
     fn mutual_arcs_are_one_edge() {
         let edges = [(0, 1), (1, 0), (0, 2), (1, 2)];
         let graph = crate::Graph::from_edges(3, &edges, true, None).unwrap();
         let cx = Context::new();
-        let every = ScanStatistics { per_vertex: true }.run(&graph, &cx).unwrap();
+        let every = every().run(&graph, &cx).unwrap();
         assert_eq!(every.per_vertex, Some(vec![3, 3, 3]));
         assert_eq!(ScanStatistics::default().run(&graph, &cx).unwrap().max, 3);
     }
@@ -516,7 +563,7 @@ mod tests {
             let max = expected.iter().copied().max().unwrap_or(0);
             let first = expected.iter().position(|&s| s == max).map(|v| v as VertexId);
             for (graph, cx) in sample.settings() {
-                let every = ScanStatistics { per_vertex: true }.run(&graph, &cx).unwrap();
+                let every = every().run(&graph, &cx).unwrap();
                 prop_assert_eq!(every.per_vertex.as_ref(), Some(&expected));
                 prop_assert_eq!((every.max, every.vertex), (max, first));
                 // By candidates, and by all statistics if one candidate is left.
@@ -524,6 +571,12 @@ mod tests {
                     let found = largest(&ScanStatistics::default(), &graph, few, &cx).unwrap();
                     prop_assert_eq!((found.max, found.vertex), (max, first));
                     prop_assert!(found.per_vertex.is_none());
+                }
+                let variant = Variant::Vertex;
+                let program = ScanStatistics { variant, ..ScanStatistics::default() };
+                match program.run(&graph, &cx) {
+                    Ok(found) => prop_assert_eq!((found.max, found.vertex), (max, first)),
+                    Err(error) => prop_assert!(graph.directed(), "{error}"),
                 }
             }
         }

@@ -19,13 +19,15 @@
 
 use super::reach::reach;
 use super::sources::sample;
-use super::{Algorithm, Output, Parameter, algorithm};
+use super::{Algorithm, Output, Parameter, algorithm, choices};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::for_each_block_mut;
+use crate::program::block::programs::{BlockDependencies, BlockPaths};
+use crate::program::block::{block_needs, run_blocks};
 use crate::shared::{SharedF64, share_f64};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
@@ -49,6 +51,8 @@ algorithm! {
         pub seed: u64 = 0 => Parameter::INTEGER;
         /// Divide by the number of pairs of other vertices.
         pub normalized: bool = false => Parameter::FLAG;
+        /// Method that finds the scores; they are the same, but for the rounding of doubles.
+        pub variant: Variant = Variant::Direct => Parameter::choice(Variant::CHOICES);
     }
     method: "betweenness";
     citation: "U. Brandes, \"A faster algorithm for betweenness centrality\", J. Math. Sociology 25 (2001)";
@@ -62,6 +66,16 @@ algorithm! {
         Output::new("depth", "uint64", "levels of the deepest search"),
         Output::new("max", "float64", "the largest score"),
     ];
+}
+
+choices! {
+    /// Methods of betweenness centrality.
+    pub enum Variant {
+        /// scans and gathers, with what is known about the algorithm
+        Direct = "direct",
+        /// two programs on blocks of vertices, one for each way
+        Block = "block",
+    }
 }
 
 /// Scores in internal order.
@@ -93,7 +107,13 @@ impl From<Betweenness> for Outcome {
 impl Algorithm for Bc {
     type Output = Betweenness;
 
-    fn needs(&self, _summary: &Summary) -> Needs {
+    fn needs(&self, summary: &Summary) -> Needs {
+        if self.variant == Variant::Block {
+            let needs = block_needs(&BlockPaths { source: 0 }, None, summary);
+            // The way back keeps levels and paths; and there are the scores.
+            let directions = vec![Direction::In, Direction::Out];
+            return Needs { state_bytes_per_vertex: 12.0 + 16.0 + 8.0, directions, ..needs };
+        }
         // Level, paths, score, and four bitmaps.
         let needs = Needs::new(2.0 + 8.0 + 8.0 + 0.5, &[Direction::Out, Direction::In]);
         Needs { gathers: true, against: Some(Direction::In), ..needs }
@@ -112,13 +132,18 @@ impl Algorithm for Bc {
             self.sources.clone()
         };
         let count = if sources.is_empty() { n } else { sources.len() };
-        let mut state = BcState::new(n, count == 1);
+        let direct = if self.variant == Variant::Direct { n } else { 0 };
+        let mut state = BcState::new(direct, n, count == 1);
         let mut depth = 0;
         for i in 0..count {
             // Without a list of sources all vertices are; there are at most 2^32.
             let source = sources.get(i).copied().unwrap_or(i as VertexId);
-            depth = depth.max(state.search(graph, source, &mut log, cx)?);
-            state.flow_back(graph, &mut log, cx)?;
+            if self.variant == Variant::Block {
+                depth = depth.max(by_blocks(graph, source, &mut state.scores, &mut log, cx)?);
+            } else {
+                depth = depth.max(state.search(graph, source, &mut log, cx)?);
+                state.flow_back(graph, &mut log, cx)?;
+            }
             cx.progress().update("sources", i as u64 + 1, count as u64);
         }
         let scale = self.scale(graph, if drawn { count } else { n });
@@ -146,6 +171,28 @@ impl Bc {
     }
 }
 
+/// Adds the dependencies of a source to the scores by programs on blocks; returns the number of levels.
+fn by_blocks(
+    graph: &Graph,
+    source: VertexId,
+    scores: &mut [f64],
+    log: &mut IterationLog,
+    cx: &Context,
+) -> Result<usize> {
+    let found = run_blocks(graph, &BlockPaths { source }, None, cx)?;
+    log.end("search", found.steps.into());
+    let (levels, paths) = found.values;
+    // The last step finds nothing.
+    let depth = found.steps.saturating_sub(1);
+    let program = BlockDependencies { levels, paths, depth };
+    let found = run_blocks(graph, &program, None, cx)?;
+    log.end("flow back", found.steps.into());
+    for (score, dependency) in scores.iter_mut().zip(found.values) {
+        *score += dependency;
+    }
+    Ok(depth as usize + 1)
+}
+
 struct BcState {
     levels: Levels,
     /// Edges of each level; none are counted along selected lists alone.
@@ -158,11 +205,12 @@ struct BcState {
 }
 
 impl BcState {
-    fn new(n: usize, alone: bool) -> Self {
+    /// State for `n` vertices, of which the kernel has paths and levels of `direct`: all or none.
+    fn new(direct: usize, n: usize, alone: bool) -> Self {
         BcState {
-            levels: Levels::new(n),
+            levels: Levels::new(direct),
             edges: Vec::new(),
-            paths: vec![0.0; n],
+            paths: vec![0.0; direct],
             scores: vec![0.0; n],
             alone,
         }
@@ -399,6 +447,11 @@ mod tests {
                 prop_assert!(close(&results[0], &expected));
                 // The same to the last bit in every mode, for any number of threads.
                 prop_assert!(results.iter().all(|scores| *scores == results[0]));
+                let config = Bc { variant: Variant::Block, ..config.clone() };
+                for graph in [sample.graph(), sample.graph_on_ssd()] {
+                    let cx = Context::new().with_threads(2);
+                    prop_assert!(close(&config.run(&graph, &cx).unwrap().scores, &expected));
+                }
             }
         }
     }

@@ -20,14 +20,16 @@ pub(crate) mod flagged;
 pub(crate) mod oriented;
 
 use crate::algo::pulling::{self, PulledResult, Pulls};
-use crate::algo::{Algorithm, DirectOrPull, Output, Parameter, algorithm};
+use crate::algo::{Algorithm, Output, Parameter, algorithm, choices};
 use crate::both;
 use crate::context::{Context, EngineMode};
 use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
+use crate::program::programs::Triangles as VertexTriangles;
 use crate::program::pull::programs;
+use crate::program::{ProgramConfig, run_program};
 use crate::shared::share_u64;
 use crate::stats::{IterationLog, RunStats};
 use count::Core;
@@ -46,13 +48,25 @@ algorithm! {
         /// Count those of each vertex, too. It takes longer, because each triangle must be named.
         pub per_vertex: bool = false => Parameter::FLAG;
         /// Method that counts triangles; the results are the same.
-        pub variant: DirectOrPull = DirectOrPull::Direct => Parameter::choice(DirectOrPull::CHOICES);
+        pub variant: Variant = Variant::Direct => Parameter::choice(Variant::CHOICES);
     }
     citation: "T. Schank, D. Wagner, \"Finding, Counting and Listing All Triangles in Large Graphs\", WEA 2005";
     columns: &[
         Output::new("triangles", "uint64", "how many contain the vertex").when("per_vertex"),
     ];
     summary: &[Output::new("triangles", "uint64", "how many there are in all")];
+}
+
+choices! {
+    /// Methods of counting triangles.
+    pub enum Variant {
+        /// intersections of oriented lists
+        Direct = "direct",
+        /// FlashGraph's vertex program, for undirected graphs
+        Vertex = "vertex",
+        /// LFGraph's pull program, which also runs on several servers
+        PullProgram = "pull-program",
+    }
 }
 
 /// Result of [`Triangles`].
@@ -78,7 +92,13 @@ impl Algorithm for Triangles {
     type Output = TriangleCounts;
 
     fn needs(&self, summary: &Summary) -> Needs {
-        if self.variant == DirectOrPull::PullProgram {
+        if self.variant == Variant::Vertex {
+            let mut needs = ProgramConfig::default().needs(&VertexTriangles::default());
+            // Neighbours of a running vertex and what was found with them.
+            needs.state_bytes_fixed += 64 * summary.longest_list;
+            return needs;
+        }
+        if self.variant == Variant::PullProgram {
             // Lists of later neighbours, which may have room for twice as many.
             let mut needs = pulling::needs(self, summary, 0.0);
             needs.state_bytes_fixed += 8 * summary.arcs;
@@ -88,8 +108,10 @@ impl Algorithm for Triangles {
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<TriangleCounts> {
-        if self.variant == DirectOrPull::PullProgram {
-            return pulling::run(self, graph, cx);
+        match self.variant {
+            Variant::PullProgram => return pulling::run(self, graph, cx),
+            Variant::Vertex => return self.by_program(graph, cx),
+            Variant::Direct => {}
         }
         let mut log = IterationLog::new(graph);
         let by = Ranking::new(graph, cx)?;
@@ -105,6 +127,26 @@ impl Algorithm for Triangles {
         let per_vertex = self.per_vertex.then(|| by.by_vertex(counts));
         Ok(TriangleCounts { total, per_vertex, stats: log.finish() })
     }
+}
+
+impl Triangles {
+    fn by_program(&self, graph: &Graph, cx: &Context) -> Result<TriangleCounts> {
+        refuse_directed(graph)?;
+        let program = VertexTriangles::default();
+        let (states, stats) = run_program(graph, &program, &ProgramConfig::default(), cx)?;
+        let total = VertexTriangles::total(&states);
+        Ok(TriangleCounts { total, per_vertex: self.per_vertex.then_some(states), stats })
+    }
+}
+
+/// Fails on a directed graph, of which the vertex programs of this folder and of scan statistics read one
+/// direction only.
+pub(crate) fn refuse_directed(graph: &Graph) -> Result<()> {
+    if !graph.directed() {
+        return Ok(());
+    }
+    let what = "the vertex program reads the lists of undirected graphs; take another variant";
+    Err(Error::parameter("variant", what))
 }
 
 impl Pulls for Triangles {
@@ -243,6 +285,14 @@ mod tests {
                 prop_assert_eq!(found.total * 3, expected.iter().sum::<u64>());
                 prop_assert_eq!(found.per_vertex.as_ref(), Some(&expected));
                 prop_assert_eq!(Triangles::default().run(&graph, &cx).unwrap().total, found.total);
+                let program = Triangles { per_vertex: true, variant: Variant::Vertex };
+                match program.run(&graph, &cx) {
+                    Ok(other) => {
+                        prop_assert_eq!(other.total, found.total);
+                        prop_assert_eq!(other.per_vertex, found.per_vertex);
+                    }
+                    Err(error) => prop_assert!(graph.directed(), "{error}"),
+                }
                 // Ranges of about a vertex each; no rows.
                 prop_assert_eq!(&in_parts(&graph, 64, 0, true, &cx), &expected);
                 prop_assert_eq!(in_parts(&graph, 300, 0, false, &cx), vec![found.total]);

@@ -114,12 +114,8 @@ fn run<P: FrontierBlocks>(
     while !active.is_empty() && number < cap {
         number += 1;
         let size = active.count() as u64;
-        let step = FrontierStep {
-            number,
-            values: &values,
-            active: active.bits(),
-            degrees: &degrees,
-        };
+        let step =
+            FrontierStep { number, values: &values, active: active.bits(), degrees: &degrees };
         let push = delivery.push_is_cheaper(&active)?;
         if push {
             delivery.push(&step, &active)?;
@@ -404,9 +400,13 @@ impl<'a, P: FrontierBlocks> Delivery<'a, P> {
     ) -> Result<()> {
         let init = |_| Worker::default();
         let workers = if self.shape.weighted {
-            self.graph.gather_weighted(direction, set, self.cx, init, |worker, v, list, weights| {
-                collect(worker, v, list, Some(weights), work)
-            })?
+            self.graph.gather_weighted(
+                direction,
+                set,
+                self.cx,
+                init,
+                |worker, v, list, weights| collect(worker, v, list, Some(weights), work),
+            )?
         } else {
             self.graph.gather(direction, set, self.cx, init, |worker, v, list| {
                 collect(worker, v, list, None, work)
@@ -435,12 +435,7 @@ impl<'a, P: FrontierBlocks> Delivery<'a, P> {
     }
 
     /// Hands over the messages; returns the vertices whose values have changed.
-    fn receive(
-        &self,
-        number: u32,
-        degrees: &[u32],
-        values: &mut P::State,
-    ) -> Result<VertexSet> {
+    fn receive(&self, number: u32, degrees: &[u32], values: &mut P::State) -> Result<VertexSet> {
         let n = self.inbox.len();
         let next = AtomicBitmap::new(n);
         let parts = cut::<P::State>(values, n.div_ceil(BLOCK), |_| BLOCK);
@@ -528,4 +523,3 @@ fn collect(
     worker.lists.push(v, list, weights)?;
     if worker.lists.is_full() { work(worker) } else { Ok(()) }
 }
-

@@ -4,10 +4,10 @@ use super::frontier_model::{Combine, FrontierProgram};
 use super::lists::Block;
 use super::run::{BlockProgram, BlockStep};
 use super::state::{Change, Number, values};
-use crate::VertexId;
 use crate::error::Result;
 use crate::program::programs::UNREACHED;
 use crate::program::pull::{Links, Totals};
+use crate::{Direction, VertexId};
 use std::marker::PhantomData;
 
 /// PageRank, as [`crate::algo::pagerank`] has it: the value of a vertex is what it gives to each of its
@@ -197,5 +197,117 @@ impl FrontierProgram for FrontierPaths {
 
     fn receive(&self, length: f64, message: f64) -> f64 {
         length.min(message)
+    }
+}
+
+/// Levels from a source, and numbers of shortest paths: the way forth of betweenness centrality (Brandes).
+#[derive(Clone, Copy, Debug)]
+pub struct BlockPaths {
+    /// The vertex to start from.
+    pub source: VertexId,
+}
+
+impl BlockProgram for BlockPaths {
+    /// Levels, [`UNREACHED`] where there is none, and paths.
+    type State = (Vec<u32>, Vec<f64>);
+
+    fn state(&self, n: usize) -> Result<Self::State> {
+        Ok((values(n)?, values(n)?))
+    }
+
+    fn value_bytes(&self) -> f64 {
+        12.0
+    }
+
+    fn init(
+        &self,
+        first: VertexId,
+        _: &[u32],
+        (levels, paths): &mut (&mut [u32], &mut [f64]),
+        _: &mut Totals,
+    ) -> Result<()> {
+        for (v, (level, paths)) in (first..).zip(levels.iter_mut().zip(paths.iter_mut())) {
+            (*level, *paths) = if v == self.source { (0, 1.0) } else { (UNREACHED, 0.0) };
+        }
+        Ok(())
+    }
+
+    fn run(
+        &self,
+        block: &Block<'_>,
+        step: &BlockStep<'_, Self::State>,
+        (levels, paths): &mut (&mut [u32], &mut [f64]),
+        _: &mut Totals,
+    ) -> Result<()> {
+        let (old_levels, old_paths) = step.values;
+        let new = levels.iter_mut().zip(paths.iter_mut());
+        for ((v, list), (level, paths)) in block.vertices().iter().zip(block.lists()).zip(new) {
+            (*level, *paths) = (old_levels[*v as usize], old_paths[*v as usize]);
+            if *level != UNREACHED {
+                continue;
+            }
+            let above = list.iter().filter(|u| old_levels[**u as usize] == step.number - 1);
+            *paths = above.map(|u| old_paths[*u as usize]).sum();
+            if *paths > 0.0 {
+                *level = step.number;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Dependencies of a source on each vertex, from the last level up: the way back of betweenness centrality.
+#[derive(Clone, Debug)]
+pub struct BlockDependencies {
+    /// Levels and paths, as [`BlockPaths`] finds them.
+    pub levels: Vec<u32>,
+    /// Numbers of shortest paths.
+    pub paths: Vec<f64>,
+    /// The last level.
+    pub depth: u32,
+}
+
+impl BlockProgram for BlockDependencies {
+    type State = Vec<f64>;
+
+    fn direction(&self) -> Direction {
+        Direction::Out
+    }
+
+    fn state(&self, n: usize) -> Result<Vec<f64>> {
+        values(n)
+    }
+
+    fn value_bytes(&self) -> f64 {
+        8.0
+    }
+
+    fn init(&self, _: VertexId, _: &[u32], _: &mut &mut [f64], _: &mut Totals) -> Result<()> {
+        Ok(())
+    }
+
+    fn run(
+        &self,
+        block: &Block<'_>,
+        step: &BlockStep<'_, Vec<f64>>,
+        new: &mut &mut [f64],
+        _: &mut Totals,
+    ) -> Result<()> {
+        let at = self.depth.saturating_sub(step.number);
+        for ((v, list), new) in block.vertices().iter().zip(block.lists()).zip(new.iter_mut()) {
+            let (level, paths) = (self.levels[*v as usize], self.paths[*v as usize]);
+            *new = step.values[*v as usize];
+            if level == at && level > 0 {
+                let below = list.iter().filter(|w| self.levels[**w as usize] == level + 1);
+                let parts =
+                    below.map(|w| (1.0 + step.values[*w as usize]) / self.paths[*w as usize]);
+                *new = paths * parts.sum::<f64>();
+            }
+        }
+        Ok(())
+    }
+
+    fn finished(&self, step: u32, _: &Totals, _: Change) -> bool {
+        step >= self.depth
     }
 }

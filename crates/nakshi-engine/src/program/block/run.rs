@@ -45,6 +45,11 @@ pub trait BlockProgram: Sync {
         false
     }
 
+    /// Direction of the lists.
+    fn direction(&self) -> Direction {
+        Direction::In
+    }
+
     /// Arrays for the values of `n` vertices.
     ///
     /// # Errors
@@ -114,13 +119,9 @@ pub struct BlocksRun<S> {
 }
 
 /// Memory and lists that a run needs. `column` is the attribute that weights are.
-pub fn block_needs<P: BlockProgram>(
-    program: &P,
-    column: Option<&str>,
-    summary: &Summary,
-) -> Needs {
+pub fn block_needs<P: BlockProgram>(program: &P, column: Option<&str>, summary: &Summary) -> Needs {
     let degrees = if program.degrees() { 4.0 } else { 0.0 };
-    let needs = Needs::new(2.0 * program.value_bytes() + degrees, &[Direction::In]);
+    let needs = Needs::new(2.0 * program.value_bytes() + degrees, &[program.direction()]);
     let state_bytes_fixed = longest_block(summary, program.weighted());
     Needs { column: column.map(str::to_owned), state_bytes_fixed, ..needs }
 }
@@ -194,7 +195,11 @@ fn begin<P: BlockProgram>(
 }
 
 /// The values in `count` parts, of so many vertices each.
-pub(super) fn cut<S: State>(values: &mut S, count: usize, size: impl Fn(usize) -> usize) -> Vec<S::Part<'_>> {
+pub(super) fn cut<S: State>(
+    values: &mut S,
+    count: usize,
+    size: impl Fn(usize) -> usize,
+) -> Vec<S::Part<'_>> {
     let (mut parts, mut rest) = (Vec::with_capacity(count), values.whole());
     for number in 0..count {
         let part;
@@ -238,7 +243,7 @@ fn advance<P: BlockProgram>(
     new: &mut P::State,
     cx: &Context,
 ) -> Result<(Change, Totals)> {
-    let side = graph.side(Direction::In)?;
+    let side = graph.side(program.direction())?;
     let starts = side.chunk_starts();
     // Chunks cover all vertices, of which there are fewer than 2^32.
     let size = |chunk: usize| match starts.get(chunk..chunk + 2) {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// and its neighbours, self-loops not counted.
 ///
 /// Vertices run in the order of their degrees, largest first. A vertex of degree `d` has at most
-/// `d + d (d - 1) / 2` such edges; as soon as that is no more than what was found, it is so
+/// `d + d (d - 1) / 2` such edges; as soon as that is less than what was found, it is so
 /// for all that follow, and the run stops without reading their lists.
 #[derive(Debug, Default)]
 pub struct ScanStatistics {
@@ -76,7 +76,7 @@ impl VertexProgram for ScanStatistics {
 
     fn run(&self, me: &mut Vertex<Self>, cx: &mut RunContext<'_, Self>) {
         let degree = cx.facts().degree(me.id(), Direction::Out).unwrap_or(0);
-        if Self::bound(degree.into()) <= self.largest() {
+        if Self::bound(degree.into()) < self.largest() {
             cx.stop();
         } else {
             cx.request_own(ListKind::OUT);
@@ -89,6 +89,7 @@ impl VertexProgram for ScanStatistics {
         if list.vertex() == id {
             list.decode_into(&mut local.neighbours)?;
             local.neighbours.retain(|&u| u != id);
+            local.neighbours.dedup();
             local.edges = local.neighbours.len() as u64;
             local.waiting = local.neighbours.len();
             cx.request_many(&local.neighbours, ListKind::OUT);

@@ -55,6 +55,8 @@ impl Triangles {
             corner.smaller.extend(block.iter().take(below));
             if below < block.len() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
+        // A store may keep duplicates.
+        corner.smaller.dedup();
         // The smallest neighbour cannot be the middle corner.
         for &u in corner.smaller.iter().skip(1).filter(|&&u| range.contains(&u.into())) {
             cx.request(u, ListKind::OUT);
@@ -102,6 +104,7 @@ impl VertexProgram for Triangles {
                         Ordering::Equal => {
                             **found += 1;
                             count += 1;
+                            mine.next();
                             break;
                         }
                         Ordering::Greater => mine.next(),
