@@ -96,6 +96,7 @@ class Algorithms:
         sample: int | None = None,
         seed: int | None = None,
         normalized: bool = False,
+        variant: Literal["direct", "block"] | None = None,
         engine: Engine = "auto",
         memory: int | str | None = None,
         threads: int | None = None,
@@ -117,6 +118,9 @@ class Algorithms:
                 sources, so that it estimates the one over all; 0 draws none.
             seed: seed of the draw. Default 0.
             normalized: divide by the number of pairs of other vertices.
+            variant: method that finds the scores; they are the same, but for the rounding of
+                doubles. ``"direct"`` (default): scans and gathers, with what is known about the
+                algorithm; ``"block"``: two programs on blocks of vertices, one for each way.
             engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
                 as for :meth:`nakshi.Graph.run`.
 
@@ -137,6 +141,7 @@ class Algorithms:
             sample=sample,
             seed=seed,
             normalized=normalized,
+            variant=variant,
             engine=engine,
             memory=memory,
             threads=threads,
@@ -538,6 +543,7 @@ class Algorithms:
         self,
         *,
         per_vertex: bool = False,
+        variant: Literal["direct", "vertex"] | None = None,
         engine: Engine = "auto",
         memory: int | str | None = None,
         threads: int | None = None,
@@ -555,6 +561,9 @@ class Algorithms:
 
         Args:
             per_vertex: compute it for every vertex, without stopping early.
+            variant: method that finds it; the results are the same. ``"direct"`` (default): scans,
+                for 64 candidates at a time; ``"vertex"``: FlashGraph's vertex program, for
+                undirected graphs and without `per_vertex`.
             engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
                 as for :meth:`nakshi.Graph.run`.
 
@@ -571,6 +580,7 @@ class Algorithms:
         return self.run(
             "scan-statistics",
             per_vertex=per_vertex,
+            variant=variant,
             engine=engine,
             memory=memory,
             threads=threads,
@@ -660,7 +670,7 @@ class Algorithms:
         self,
         *,
         per_vertex: bool = False,
-        variant: Literal["direct", "pull-program"] | None = None,
+        variant: Literal["direct", "vertex", "pull-program"] | None = None,
         engine: Engine = "auto",
         memory: int | str | None = None,
         threads: int | None = None,
@@ -677,8 +687,9 @@ class Algorithms:
             per_vertex: count those of each vertex, too. It takes longer, because each triangle must
                 be named.
             variant: method that counts triangles; the results are the same. ``"direct"`` (default):
-                scans and gathers, with what is known about the algorithm; ``"pull-program"``:
-                LFGraph's pull program, which also runs on several servers.
+                intersections of oriented lists; ``"vertex"``: FlashGraph's vertex program, for
+                undirected graphs; ``"pull-program"``: LFGraph's pull program, which also runs on
+                several servers.
             engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
                 as for :meth:`nakshi.Graph.run`.
 
