@@ -29,7 +29,6 @@ use crate::values::parsed;
 /// functions of the sources of programs.
 #[pyfunction]
 #[pyo3(signature = (listen, ready, *, once = false, token = None, allow = Vec::new(), compiler = None))]
-#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub fn serve(
     py: Python<'_>,
     listen: &str,
