@@ -299,6 +299,11 @@ def _program_given(
     if parameters.pop("jit", True) is not True:
         raise ParameterError("jit=False is for one machine: run the program there")
     opened = store if isinstance(store, Graph) else Graph(store)
+    if program.links == "both" and opened.directed and program.reads("out_degree"):
+        raise ParameterError(
+            f"{program.name} reads out_degree and sends along edges of both directions; servers know the "
+            "sum of both degrees only: run it on one machine"
+        )
     weight = parameters.pop("weight", None)
     graph, text = opened._prepared_program(program, parameters, weight, **chosen)
     _refuse_temporary(opened, graph, hosts)

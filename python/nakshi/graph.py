@@ -460,13 +460,13 @@ class Graph(Algorithms, Conversions, Lookups):
         progress: ProgressArgument = None,
         **parameters: Any,
     ) -> Result:
-        """Run an algorithm by its name on the command line, such as ``"scan-statistics"``.
+        """Run an algorithm by its name on the command line, such as ``"scan-statistics"``, or a program.
 
         The named methods do the same with documented arguments. Arguments that are ``None`` take
         the algorithm's default.
 
         Args:
-            algorithm: its name; :func:`nakshi.algorithms` lists them.
+            algorithm: its name, which :func:`nakshi.algorithms` lists; or a :func:`nakshi.program`.
             engine: ``"memory"`` loads the compressed edge lists first, ``"ssd"`` reads them while
                 the algorithm runs, ``"auto"`` loads them if ``memory`` allows.
             memory: cap for everything that the call adds to the memory of the process (vertex
@@ -480,7 +480,13 @@ class Graph(Algorithms, Conversions, Lookups):
             static_cache: keep the lists in memory that the plan of :meth:`cache_plan` names.
             progress: ``None`` draws bars in a terminal or notebook and is silent elsewhere,
                 ``True`` always draws, ``False`` never; or a callable ``(phase, done, total, unit)``.
-            parameters: those of the algorithm.
+            parameters: those of the algorithm. Of a program: ``iterations`` (most steps), ``tolerance``,
+                ``sources`` (ids of vertices that it asks for, or that send first), ``weight`` (the edge
+                column of weights), arrays that it is given, numbers that it has defaults for, and
+                ``jit=False`` to run it in the interpreter.
+
+        Raises:
+            ProgramError: a program cannot be compiled, or has failed; the message names its line.
         """
         check_limits(engine, threads, timeout)
         if isinstance(algorithm, Program):

@@ -76,6 +76,10 @@ class RemoteGraph(Transactions):
         Raises:
             OverloadedError: the server runs another algorithm.
         """
+        if not isinstance(algorithm, str):
+            raise ParameterError(
+                f"{algorithm!r} is no name of an algorithm: servers run those, and programs run on a store"
+            )
         try:
             given = json.dumps(parameters)
         except TypeError as error:

@@ -383,6 +383,20 @@ def test_what_servers_cannot_have_is_told(graph: nakshi.Graph) -> None:
     assert graph.run(space["hidden"]).summary["changed"] == 0
 
 
+def test_degrees_of_both_directions(graph: nakshi.Graph, hosts: dict[str, Any]) -> None:
+    """Servers add up both degrees, so a program that reads one of them is refused there."""
+
+    @nakshi.program(
+        value="i8", init=lambda out_degree: out_degree, send=lambda value: value, links="both"
+    )
+    def least(value: Any, message: Any) -> Any:
+        return min(value, message)
+
+    assert graph.run(least).summary["iterations"] > 0
+    with pytest.raises(ParameterError, match="run it on one machine"):
+        nakshi.cluster.run(least, graph, **hosts)
+
+
 def test_without_numba(graph: nakshi.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     @nakshi.program(value="f8")
     def one(v: Any) -> Any:
