@@ -5,13 +5,16 @@
 
 PageRank, breadth-first search and components: the kernel, the same as a program on blocks in Rust
 (`variant="block"`), as a program in Python that Numba has compiled before, and as the vertex and pull programs;
-in memory and from the SSD. Then PageRank on local workers, built in and in Python. All answers are compared
+in memory and from the SSD. Then PageRank on local workers, built in and in Python; and the requests of the
+vertex program, beside the fewest that could do. All answers are compared
 before a time is taken. Runs of one table go by turns; times are those of the run, without opening the store.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -196,7 +199,39 @@ def workers(study: Study) -> None:
     study.section(f"PageRank on {count} local workers", ["program", "seconds", "of built in"], rows)
 
 
-PARTS: dict[str, Callable[[Study], None]] = {"engines": engines, "workers": workers}
+def requests(study: Study) -> None:
+    """Adds the requests of FlashGraph's way to read, which the example `requests` counts."""
+    build = "cargo build --release --quiet -p nakshi-engine --example requests".split()
+    root = harness.study.ROOT
+    measure.run([*build, "--manifest-path", root / "Cargo.toml"], threads=study.options.threads)
+    target = Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
+    # In the order of degrees the first vertex is a hub.
+    call = [
+        target / "release" / "examples" / "requests",
+        study.graph.path,
+        0,
+        study.options.threads,
+    ]
+    said = measure.run(list(map(str, call)), threads=study.options.threads).stdout
+    rows = []
+    for line in said.splitlines():
+        one = json.loads(line)
+        ratio = f"{one['requests'] / one['fewest']:.2f}x" if one["fewest"] else ""
+        rows.append([str(one["level"]), f"{one['vertices']:,}", f"{one['requests']:,}"])
+        rows[-1] += [f"{one['fewest']:,}", ratio]
+    head = ["level", "vertices", "requests", "fewest possible", "ratio"]
+    note = (
+        "fewest possible: all vertices of a level ask at once, their pages are sorted, and adjacent ones "
+        "merged into reads of up to 256 KiB; pages that the cache has need no request"
+    )
+    study.section("Requests of a search by the vertex program, single lists only", head, rows, note)
+
+
+PARTS: dict[str, Callable[[Study], None]] = {
+    "engines": engines,
+    "workers": workers,
+    "requests": requests,
+}
 
 
 def main() -> None:

@@ -528,9 +528,8 @@ impl ProgramTask {
     fn outcome(&self, results: &[&[u8]], n: usize, steps: u32) -> Result<Outcome> {
         let mut values = self.spec.arrays(n)?;
         with_rows!(self.spec.width(), B => {
-            for (v, row) in all::<job::Row<B>>(results, n)?.iter().enumerate() {
-                values.put(v, row.bytes());
-            }
+            let rows = all::<job::Row<B>>(results, n)?;
+            values.put(|| rows.iter().enumerate().map(|(v, row)| (v, row.bytes())));
             Ok::<(), Error>(())
         })?;
         Ok(self.spec.outcome(values, steps))

@@ -195,6 +195,14 @@ impl AtomicBitmap {
         }
     }
 
+    /// Adds the members of a word (bits `64 k ..`).
+    #[inline]
+    pub fn unite_word(&self, k: usize, word: u64) {
+        if let Some(w) = self.words.get(k) {
+            w.fetch_or(word, Ordering::Relaxed);
+        }
+    }
+
     /// A whole word (bits `64 k ..`).
     #[inline]
     pub fn word(&self, k: usize) -> u64 {

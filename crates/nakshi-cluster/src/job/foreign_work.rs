@@ -103,11 +103,11 @@ impl<'p, const B: usize> ForeignWork<'p, B> {
     /// Takes over the values that are new, and marks the vertices that send.
     fn update(&mut self, shard: &Shard, step: u32, real: &Real<'_, Row<B>>) {
         self.active.words_mut().fill(0);
-        for slot in real.updated.iter() {
-            if let (Some(v), Some(row)) = (shard.ids.get(slot), real.values.get(slot)) {
-                self.values.put(*v as usize, &row.0);
-                self.active.set(*v as usize);
-            }
+        let vertex = |slot: usize| shard.ids.get(slot).map_or(usize::MAX, |v| *v as usize);
+        let row = |slot: usize| real.values.get(slot).map(|row| (vertex(slot), row.bytes()));
+        self.values.put(|| real.updated.iter().filter_map(row));
+        if self.spec.sending.is_some() {
+            real.updated.iter().for_each(|slot| self.active.set(vertex(slot)));
         }
         // Before the first step all values were new.
         if let Some(starts) = self.starts.filter(|_| step == 1) {

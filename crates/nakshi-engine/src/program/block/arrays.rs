@@ -243,13 +243,19 @@ impl Arrays {
         }
     }
 
-    /// Sets the values at a place to those of [`Arrays::write`].
-    pub fn put(&mut self, at: usize, mut bytes: &[u8]) {
+    /// Sets the values at some places to those of [`Arrays::write`].
+    /// `rows` gives them once for each array.
+    pub fn put<'r, R: Iterator<Item = (usize, &'r [u8])>>(&mut self, rows: impl Fn() -> R) {
+        let mut skip = 0;
         for array in &mut self.0 {
-            any!(Array, array, values => {
-                if let (Some(place), Some(value)) = (values.get_mut(at), Number::read(&mut bytes)) {
-                    *place = value;
+            skip += any!(Array, array, values => {
+                for (at, row) in rows() {
+                    let mut bytes = row.get(skip..).unwrap_or_default();
+                    if let (Some(place), Some(value)) = (values.get_mut(at), Number::read(&mut bytes)) {
+                        *place = value;
+                    }
                 }
+                values.first().map_or(0, size_of_val)
             });
         }
     }

@@ -311,8 +311,23 @@ impl<'a, P: FrontierBlocks> Delivery<'a, P> {
         let work = |worker: &mut Worker| self.take(step, worker);
         map_blocks(self.cx, self.end, |range| {
             let mut worker = Worker::default();
-            for v in range {
-                self.head(heads, v, active, (&mut worker, &rest), &work)?;
+            for k in range.start / 64..range.end.div_ceil(64) {
+                let mut open = if self.shape.selects { self.wants.word(k) } else { u64::MAX };
+                let mut bits = 0;
+                while open != 0 {
+                    let bit = open.trailing_zeros();
+                    open &= open - 1;
+                    let v = 64 * k + bit as usize;
+                    if v < range.end && self.head(step, (heads, v), active, (&mut worker, &rest)) {
+                        bits |= 1 << bit;
+                    }
+                    if worker.lists.is_full() {
+                        work(&mut worker)?;
+                    }
+                }
+                if bits != 0 {
+                    self.got.unite_word(k, bits);
+                }
             }
             work(&mut worker)
         })?;
@@ -341,33 +356,48 @@ impl<'a, P: FrontierBlocks> Delivery<'a, P> {
         Ok(pending)
     }
 
-    /// Adds the heads of a vertex to the lists of a worker.
+    /// Takes the messages that come along the heads of a vertex, and returns true if there is one; or adds
+    /// the heads to the lists of a worker.
     #[inline]
     fn head(
         &self,
-        heads: &Heads,
-        v: usize,
+        step: &FrontierStep<'_, P::State>,
+        (heads, v): (&Heads, usize),
         active: &VertexSet,
         (worker, rest): (&mut Worker, &AtomicBitmap),
-        work: &impl Fn(&mut Worker) -> Result<()>,
-    ) -> Result<()> {
-        if self.shape.selects && !self.wants.get(v) {
-            return Ok(());
-        }
+    ) -> bool {
         // Lossless: vertices are below 2^32.
-        let (v, pair) = (v as VertexId, heads.get(v as VertexId));
+        let (vertex, pair) = (v as VertexId, heads.get(v as VertexId));
+        let sends = pair.map(|u| active.contains(u));
+        if sends == [false; 2] {
+            return false;
+        }
         // A head that is the vertex itself may stand for none.
-        if pair.contains(&v) && active.contains(v) {
-            rest.set(v as usize);
-            return Ok(());
+        if pair.contains(&vertex) && active.contains(vertex) {
+            rest.set(v);
+            return false;
         }
-        if pair.iter().any(|u| active.contains(*u)) {
-            worker.lists.push_entries(v, pair.into_iter(), &[]);
-            if worker.lists.is_full() {
-                return work(worker);
-            }
+        let mut all = None;
+        for (u, _) in pair.iter().zip(sends).filter(|(_, sends)| *sends) {
+            let Some(one) = self.program.single(*u, step) else {
+                worker.lists.push_entries(vertex, pair.into_iter(), &[]);
+                return false;
+            };
+            all = Some(all.map_or(one, |all| self.program.combined(all, one)));
         }
-        Ok(())
+        if let Some(message) = all {
+            self.put(v, message);
+        }
+        all.is_some()
+    }
+
+    /// Adds a message where no other thread does.
+    #[inline]
+    fn put(&self, v: usize, message: u64) {
+        let Some(place) = self.inbox.get(v) else { return };
+        // Of another direction, or of the heads, there may be one already.
+        let before = if self.got.get(v) { place.load(Relaxed) } else { self.program.identity() };
+        place.store(self.program.combined(before, message), Relaxed);
     }
 
     /// Has the program combine the messages to the vertices of a worker's lists.
@@ -380,13 +410,18 @@ impl<'a, P: FrontierBlocks> Delivery<'a, P> {
         got.resize(block.len(), 0);
         self.program.gather(&block, step, messages, got)?;
         let told = block.vertices().iter().zip(messages.iter()).zip(got.iter());
+        // Vertices ascend, so those of a word of flags follow each other.
+        let (mut word, mut bits) = (0, 0);
         for ((v, message), _) in told.filter(|(_, got)| **got != 0) {
-            // In a second direction there may be one already.
-            let Some(place) = self.inbox.get(*v as usize) else { continue };
-            let first = self.got.set(*v as usize);
-            let before = if first { self.program.identity() } else { place.load(Relaxed) };
-            place.store(self.program.combined(before, *message), Relaxed);
+            let v = *v as usize;
+            self.put(v, *message);
+            if v / 64 != word {
+                self.got.unite_word(word, bits);
+                (word, bits) = (v / 64, 0);
+            }
+            bits |= 1 << (v % 64);
         }
+        self.got.unite_word(word, bits);
         lists.clear();
         Ok(())
     }
@@ -490,14 +525,13 @@ impl<'a, P: FrontierBlocks> Delivery<'a, P> {
         self.program.receive(number, degrees, part, received)?;
         for (v, (changed, wants)) in vertices.iter().zip(changed.iter().zip(&wants)) {
             let v = *v as usize;
+            // The words of a part are this worker's.
+            let (k, bit) = (v / 64, 1 << (v % 64));
             if *changed != 0 {
-                next.set(v);
+                next.store_word(k, next.word(k) | bit);
             }
-            let (word, bit) = (self.wants.word(v / 64), 1 << (v % 64));
-            let now = if *wants != 0 { word | bit } else { word & !bit };
-            if now != word {
-                // The words of a part are this worker's.
-                self.wants.store_word(v / 64, now);
+            if *wants == 0 {
+                self.wants.store_word(k, self.wants.word(k) & !bit);
             }
         }
         vertices.clear();

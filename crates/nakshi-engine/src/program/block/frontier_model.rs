@@ -218,6 +218,12 @@ pub trait FrontierBlocks: Sync {
         wants: &mut [u8],
     ) -> Result<()>;
 
+    /// The message of a vertex along an edge without weight, if the program tells it for one vertex.
+    fn single(&self, from: VertexId, step: &FrontierStep<'_, Self::State>) -> Option<u64> {
+        let _ = (from, step);
+        None
+    }
+
     /// One message of two.
     fn combined(&self, one: u64, other: u64) -> u64;
 
@@ -304,6 +310,11 @@ impl<P: FrontierProgram> FrontierBlocks for PerVertex<'_, P> {
             *wants = u8::from(self.0.wants(*value));
         }
         Ok(())
+    }
+
+    #[inline]
+    fn single(&self, from: VertexId, step: &FrontierStep<'_, Vec<P::Value>>) -> Option<u64> {
+        step.values.get(from as usize).map(|value| self.0.send(*value, 1.0).bits())
     }
 
     #[inline]
