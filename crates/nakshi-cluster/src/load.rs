@@ -20,9 +20,16 @@ pub struct WantedLinks {
     pub links: Links,
     /// True if links have weights.
     pub weighted: bool,
+    /// True if links name vertices, and not the slots of their values.
+    pub named: bool,
 }
 
 impl WantedLinks {
+    /// Links to slots, for programs that are called for each vertex.
+    pub fn to_slots(links: Links, weighted: bool) -> Self {
+        WantedLinks { links, weighted, named: false }
+    }
+
     fn directions(&self, graph: &Graph) -> &'static [Direction] {
         match self.links {
             Links::Both if graph.directed() => &[Direction::Out, Direction::In],
@@ -130,7 +137,8 @@ impl Loader<'_> {
         // Ids are 32 bits wide.
         let own = (0..origins.len() as VertexId).filter(|v| partition.owner(*v) == server);
         let own = own.map(|v| Own { origin: origins.get(v), links: length(v) });
-        Building::new(server, partition, origins.len(), own, wanted.weighted, budget)
+        let links = (wanted.weighted, wanted.named);
+        Building::new(server, partition, origins.len(), own, links, budget)
     }
 
     /// Frames with the lists of some vertices.

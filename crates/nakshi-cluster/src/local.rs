@@ -115,7 +115,7 @@ impl<P: PullProgram> LocalRun<'_, P> {
     ) -> Result<Ended<P::Output>> {
         let lost = || Error::Lost { server, why: "it has no transport".into() };
         let mut session = Session::new(transport.ok_or_else(lost)?, 1, 0);
-        let wanted = WantedLinks { links: P::LINKS, weighted: P::WEIGHTED };
+        let wanted = WantedLinks::to_slots(P::LINKS, P::WEIGHTED);
         let budget = MemoryBudget {
             memory: self.cx.memory(),
             folder: std::env::temp_dir(),

@@ -27,7 +27,7 @@ pub struct Shard {
     pub(crate) degrees: Vec<u32>,
     /// Offset at which the links of each own vertex begin, and the end of the last.
     pub(crate) offsets: Vec<u64>,
-    /// Slots, and weights where the program reads them.
+    /// Slots, or vertices if the program wants those; and weights where it reads them.
     pub(crate) lists: LinkStore,
     /// Slots of each server's values.
     pub(crate) remote: Vec<Range<usize>>,
@@ -40,6 +40,8 @@ pub struct Shard {
 pub(crate) struct Building {
     shard: Shard,
     weighted: bool,
+    /// True if links name vertices in the end, and not slots.
+    named: bool,
     lists: LinkBuilder,
     /// Offset of the next list of each own vertex.
     next: Vec<u64>,
@@ -64,7 +66,7 @@ impl Building {
         partition: &Partition,
         vertices: usize,
         own: impl Iterator<Item = Own>,
-        weighted: bool,
+        (weighted, named): (bool, bool),
         budget: &MemoryBudget,
     ) -> Result<Self> {
         let mut shard = Shard { server, vertices: vertices as u64, ..Shard::default() };
@@ -82,7 +84,7 @@ impl Building {
         let next = shard.offsets.clone();
         let folder = budget.folder(&shard, end, weighted, partition);
         let lists = LinkBuilder::new(end as usize, weighted, folder)?;
-        Ok(Building { shard, weighted, lists, next, wanted: vec![0; vertices.div_ceil(64)] })
+        Ok(Building { shard, weighted, named, lists, next, wanted: vec![0; vertices.div_ceil(64)] })
     }
 
     /// Takes lists of own vertices: vertex, length, neighbours, and weights. Lists of one vertex that
@@ -120,8 +122,9 @@ impl Building {
         }
         self.next = Vec::new();
         self.subscribe(partition);
-        let mut slots = vec![0u32; self.shard.vertices as usize];
-        for (slot, &v) in (0..).zip(&self.shard.ids) {
+        // Vertices are below 2^32.
+        let mut slots: Vec<u32> = (0..self.shard.vertices as u32).collect();
+        for (slot, &v) in (0..).zip(&self.shard.ids).filter(|_| !self.named) {
             if let Some(place) = slots.get_mut(v as usize) {
                 *place = slot;
             }

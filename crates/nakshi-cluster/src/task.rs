@@ -423,7 +423,7 @@ fn one<P: PullProgram>(
     program: &P,
     (part, numbers): (ServerTask<'_>, Option<Numbering>),
 ) -> Result<TaskResult> {
-    let wanted = WantedLinks { links: P::LINKS, weighted: P::WEIGHTED };
+    let wanted = WantedLinks::to_slots(P::LINKS, P::WEIGHTED);
     ran(wanted, (part, numbers), |_| Ok(PullWork(program)))
 }
 
@@ -502,7 +502,7 @@ impl ProgramTask {
         let functions = compiler.functions(source).map_err(failed)?;
         let links = spec.sending.is_some_and(|sending| sending.both);
         let links = if links { Links::Both } else { Links::In };
-        let wanted = WantedLinks { links, weighted: spec.weighted };
+        let wanted = WantedLinks { links, weighted: spec.weighted, named: true };
         let program = OnceCell::new();
         let cx = part.cx;
         let ran = with_rows!(spec.width(), B => {

@@ -146,7 +146,7 @@ impl<'l> Loader<'l> {
                 links: lists.iter().map(|lists| lists.range(k).len() as u64).sum(),
             });
         let mut building =
-            Building::new(server, partition, vertices, owned, self.weighted, budget)?;
+            Building::new(server, partition, vertices, owned, (self.weighted, false), budget)?;
         let mut line = Vec::new();
         for lists in lists {
             for (k, &vertex) in own.vertices.iter().enumerate() {

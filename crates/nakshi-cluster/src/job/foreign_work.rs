@@ -210,17 +210,15 @@ impl<const B: usize> Part<'_, '_, B> {
         let slots = block.slots();
         let ends = self.shard.range(slots.start).start..self.shard.range(slots.end).start;
         source.begin(ends)?;
-        let ids = &self.shard.ids;
-        let id = |link: &u32| ids.get(*link as usize).copied().unwrap_or_default();
         let mut pending = Vec::new();
         lists.clear();
-        for slot in slots {
+        for (slot, vertex) in slots.clone().zip(self.shard.ids.iter().skip(slots.start)) {
             let list = source.next(self.shard.range(slot))?;
             if self.wants(slot) {
                 let ones =
                     vec![1.0; if self.lacks_weights(list.weights) { list.links.len() } else { 0 }];
                 let weights = if ones.is_empty() { list.weights } else { &ones };
-                lists.push_entries(id(&(slot as u32)), list.links.iter().map(id), weights);
+                lists.push_entries(*vertex, list.links.iter().copied(), weights);
                 pending.push(slot);
                 if lists.is_full() {
                     self.flush(lists, &mut pending, block)?;
@@ -256,18 +254,14 @@ impl<const B: usize> Part<'_, '_, B> {
         };
         for (at, row) in found {
             let Some(slot) = slots.get(at) else { continue };
-            if self.real.values.get(*slot).is_none_or(|old| !self.same(old, &row)) {
+            // Vertices of equal values have equal flags.
+            if self.real.values.get(*slot) != Some(&row) {
                 block.put(*slot, row);
             }
         }
         slots.clear();
         lists.clear();
         Ok(())
-    }
-
-    /// Returns true if two rows have the same values.
-    fn same(&self, one: &Row<B>, other: &Row<B>) -> bool {
-        one.0.get(..self.work.width) == other.0.get(..self.work.width)
     }
 
     /// Places in a block, and new values, of a program whose vertices read values.
