@@ -15,7 +15,7 @@ from .limits import check_limits
 from .lookups import Lookups
 from .methods import Algorithms
 from .orders import Order
-from .programs import Program, array_of
+from .programs import Program, run_on
 from .progress import ProgressArgument, reporting
 from .queries import Id
 from .result import Result
@@ -494,7 +494,8 @@ class Graph(Algorithms, Conversions, Lookups):
                 raise ParameterError(
                     "a program reads all lists; selective and static_cache do not apply"
                 )
-            return self._run_program(
+            return run_on(
+                self,
                 algorithm,
                 memory,
                 progress,
@@ -519,48 +520,6 @@ class Graph(Algorithms, Conversions, Lookups):
             missing_weight=missing_weight,
         )
         return Result(core)
-
-    def _run_program(
-        self,
-        program: Program,
-        memory: int | str | None,
-        progress: ProgressArgument,
-        *,
-        at: At,
-        missing: float | None,
-        engine: Engine,
-        threads: int | None,
-        timeout: float | None,
-        weight: str | None = None,
-        jit: bool = True,
-        **given: Any,
-    ) -> Result:
-        """Run a program of the user's."""
-        cap = parse_size(memory)
-        found = {name: given.pop(name) for name in program.given if name in given}
-        arrays = {name: array_of(self, name, each) for name, each in found.items()}
-        with reporting(progress, program.name) as sink:
-            core, described = self._prepared_program(
-                program,
-                given,
-                weight,
-                at=at,
-                missing=missing,
-                memory=cap,
-                threads=threads,
-                sink=sink,
-            )
-            return program._run(
-                core,
-                described,
-                jit=jit,
-                arrays=arrays,
-                engine=engine,
-                memory=cap,
-                threads=threads,
-                timeout=timeout,
-                progress=sink,
-            )
 
     def _prepared_program(
         self, program: Program, given: dict[str, Any], weight: str | None, **chosen: Any

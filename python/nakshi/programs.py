@@ -9,17 +9,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from .errors import ParameterError, ProgramError, UnsupportedError
+from .progress import ProgressArgument, reporting
 from .result import Result
+from .units import parse_size
 
 if TYPE_CHECKING:
     import numpy as np
 
     from . import _core
-    from .graph import Graph
+    from .graph import At, Engine, Graph
     from .program_arguments import Role
     from .program_compiler import Compiled
 
-__all__ = ["Program", "array_of", "program"]
+__all__ = ["Program", "program", "run_on"]
 
 #: Types of values, and of messages.
 KINDS = ("u1", "u4", "u8", "i8", "f4", "f8")
@@ -365,6 +367,42 @@ def _message_of(kinds: Mapping[str, str]) -> str:
     """The type of messages that goes with the first value."""
     first = next(iter(kinds.values()), "f8")
     return f"{first[0]}8"
+
+
+def run_on(
+    graph: Graph,
+    program: Program,
+    memory: int | str | None,
+    progress: ProgressArgument,
+    *,
+    at: At,
+    missing: float | None,
+    engine: Engine,
+    threads: int | None,
+    timeout: float | None,
+    weight: str | None = None,
+    jit: bool = True,
+    **given: Any,
+) -> Result:
+    """Run a program on a graph."""
+    cap = parse_size(memory)
+    found = {name: given.pop(name) for name in program.given if name in given}
+    arrays = {name: array_of(graph, name, each) for name, each in found.items()}
+    with reporting(progress, program.name) as sink:
+        core, described = graph._prepared_program(
+            program, given, weight, at=at, missing=missing, memory=cap, threads=threads, sink=sink
+        )
+        return program._run(
+            core,
+            described,
+            jit=jit,
+            arrays=arrays,
+            engine=engine,
+            memory=cap,
+            threads=threads,
+            timeout=timeout,
+            progress=sink,
+        )
 
 
 def array_of(graph: Graph, name: str, given: Any) -> np.ndarray:
