@@ -38,7 +38,7 @@ ITERATIONS = 10
     adds=True,
 )
 def ranks(v: Any, neighbors: Any, values: Any, out_degree: Any, n: Any, totals: Any) -> Any:
-    """What a vertex gives to each neighbour; vertices without out-edges add their rank to the totals."""
+    """The share for each neighbour; vertices without out-edges add their rank to the totals."""
     total = 0.0
     for u in neighbors:
         total += values[u]

@@ -169,7 +169,7 @@ def run(
 
 @dataclass(frozen=True)
 class _Given:
-    """What servers are asked to run."""
+    """The request to servers."""
 
     #: Edge lists, or a file of edges as JSON.
     graph: _core.Store | str
@@ -190,7 +190,7 @@ def _given(
     chosen: dict[str, Any],
     limits: tuple[Sequence[str] | None, int, Any],
 ) -> _Given:
-    """What servers are asked to run: the graph, and what is to be computed."""
+    """The request to servers: the graph, and the computation."""
     hosts, threads, sink = limits
     if _is_edges(store) and not isinstance(algorithm, Program):
         return _edges_given(store, algorithm, parameters, chosen)

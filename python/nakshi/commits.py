@@ -32,7 +32,7 @@ class Commit:
 
     @property
     def changed(self) -> int | None:
-        """How many of its changes changed something; ``None`` of several if their server was lost after it had made
+        """Number of its changes that changed something; ``None`` of several if their server was lost after it had made
         them."""
         return self._ticket.changed
 

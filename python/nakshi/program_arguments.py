@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from .programs import Program
 
-__all__ = ["Arguments", "Interpreted", "Role", "arguments", "interpreted"]
+__all__ = ["Arguments", "Interpreted", "Role", "arguments", "identity", "interpreted"]
 
 Role = Literal["init", "step", "gather", "send", "wants"]
 
@@ -186,7 +186,7 @@ class Arguments:
         combine, active = self.program.combine, self.arrays["active"]
         for i, v in enumerate(self.arrays["vertices"]):
             self.vertex = int(v)
-            message: Any = _identity(combine, self.program.message)
+            message: Any = identity(combine, self.program.message)
             for e in range(*self._extent(i)):
                 u = int(self.arrays["entries"][e])
                 if not int(active[u >> 6]) >> (u & 63) & 1:
@@ -280,7 +280,7 @@ _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _identity(combine: str, message: str) -> Any:
+def identity(combine: str, message: str) -> Any:
     """The message that changes no other one."""
     kind = np.dtype(message)
     if combine in ("sum", "any"):

@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 from numba.np.numpy_support import carray
 
 from .errors import ProgramError
-from .program_arguments import Role, arguments
+from .program_arguments import Role, arguments, identity
 from .program_source import node_of
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ class Compiled:
         return lines
 
     def _loop(self, role: Role) -> list[str]:
-        """What a function over a block does with one vertex."""
+        """The lines of a function over a block for one vertex."""
         kinds, given = list(self.program.kinds), list(self.program.given)
         where = {
             "n": "n",
@@ -317,7 +317,8 @@ class Compiled:
         message = np.dtype(self.program.message)
         space: dict[str, Any] = {"int64": types.int64, "uint64": types.uint64}
         space |= {each: found[0] for each, found in self._dispatchers.items()}
-        space |= {"kind": _NAMES[self.program.message], "identity": self._identity(message)}
+        space |= {"kind": _NAMES[self.program.message]}
+        space["identity"] = message.type(identity(self.program.combine, self.program.message))
         space |= {"six": np.uint32(6), "sixty_three": np.uint64(63), "one": np.uint64(1)}
         exec("\n".join(body), space)
         outer = {
@@ -329,11 +330,6 @@ class Compiled:
         outer |= {f"as_{kind}": np.dtype(kind) for kind in _NAMES}
         exec("\n".join(self._unpacking(role, taken)), outer)
         return numba.cfunc("int64(CPointer(int64))")(outer["block"])
-
-    def _identity(self, kind: np.dtype[Any]) -> Any:
-        from .program_arguments import _identity
-
-        return kind.type(_identity(self.program.combine, kind.str[1:]))
 
     def _unpacking(self, role: Role, taken: list[str]) -> list[str]:
         """The lines of a function that makes arrays of its arguments, and calls another one."""

@@ -36,7 +36,7 @@ def node_of(function: Callable[..., Any]) -> tuple[ast.FunctionDef | ast.Lambda,
 
 
 def _defines(node: ast.AST, code: types.CodeType) -> bool:
-    """Whether a node can be the source of some code, by its place and its parameters."""
+    """Return true if a node can be the source of some code, by its place and its parameters."""
     if isinstance(node, ast.Lambda):
         places, named = [node.lineno], code.co_name == "<lambda>"
     elif isinstance(node, ast.FunctionDef):
@@ -50,7 +50,7 @@ def _defines(node: ast.AST, code: types.CodeType) -> bool:
 
 
 def _same(node: ast.AST, code: types.CodeType) -> bool:
-    """Whether a lambda compiles to this code."""
+    """Return true if a lambda compiles to this code."""
     assert isinstance(node, ast.Lambda)
     compiled = compile(ast.Expression(node), code.co_filename, "eval")
     inner = next(each for each in compiled.co_consts if isinstance(each, types.CodeType))
@@ -126,7 +126,7 @@ def _ship_used(
 
 
 def made(parts: list[dict[str, Any]]) -> dict[str, Any]:
-    """What :func:`shipped` has sent, as functions by name; their lines are those of the user's file."""
+    """Functions by name, made of the parts of :func:`shipped`; their lines are those of the user's file."""
     import importlib
 
     space: dict[str, Any] = {}

@@ -78,5 +78,5 @@ class ProgramCompiler:
         return self._program(source).compiled.addresses
 
     def explained(self, source: str, failed: tuple[Any, ...]) -> str:
-        """Why a call of the program has failed."""
+        """Explain a call of the program that has failed."""
         return str(self._program(source).explained(failed))

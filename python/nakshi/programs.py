@@ -216,13 +216,13 @@ class Program:
                 raise ParameterError(f"{self.name}: the parameter {name!r} has two defaults")
 
     def reads(self, name: str) -> bool:
-        """Whether any of its functions takes a parameter of this name."""
+        """Return true if any of its functions takes a parameter of this name."""
         functions = (function for function, _ in self.roles.values())
         return any(name in inspect.signature(function).parameters for function in functions)
 
     @property
     def weighted(self) -> bool:
-        """Whether it reads weights."""
+        """True if it reads weights."""
         return self.reads("weights") or self.reads("weight")
 
     def described(
@@ -234,7 +234,7 @@ class Program:
         weight: str | None = None,
         **parameters: int | float,
     ) -> str:
-        """What the engine needs to know of a run, as JSON."""
+        """The description of a run for the engine, as JSON."""
         if unknown := sorted(set(parameters) - set(self.parameters)):
             known = ", ".join(self.parameters) or "none"
             raise ParameterError(f"{self.name} has no parameter {unknown[0]!r}; it has: {known}")

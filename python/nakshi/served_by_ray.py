@@ -238,7 +238,7 @@ class RayServers(RayWorkers):
             self._nodes.write_text("".join(f"{node}\n" for node in nodes))
 
     def _on_each(self, function: Callable[..., str], given: Sequence[tuple[Any, ...]]) -> list[str]:
-        """What a function returns in each place, for arguments of its own."""
+        """The results of a function in each place, for arguments of its own."""
         task = self._ray.remote(function)
         told = [
             task.options(**self._in_place(number)).remote(*one) for number, one in enumerate(given)

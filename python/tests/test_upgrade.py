@@ -117,7 +117,7 @@ class Upgraded:
 
 
 def old(program: str) -> str:
-    """What a program prints that runs with the old build."""
+    """The output of a program that runs with the old build."""
     command = [OLD, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr

@@ -64,7 +64,7 @@ impl Arguments {
     }
 }
 
-/// What [`worker_main`] does: serves front-ends until the process is ended.
+/// Serves front-ends until the process is ended, as [`worker_main`] does.
 pub fn worker_with(own: &'static [OwnProgram]) -> ExitCode {
     let arguments = match Arguments::of(std::env::args().skip(1)) {
         Ok(arguments) => arguments,

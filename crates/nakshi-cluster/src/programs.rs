@@ -11,15 +11,15 @@ pub trait NamedProgram: PullProgram + Serialize + DeserializeOwned {
     const NAME: &'static str;
 }
 
-/// What makes functions of the sources of programs in another language.
+/// A compiler of programs in another language.
 pub trait Compiler: Send + Sync {
     /// The functions of a program. They keep to what
     /// [`nakshi_engine::program::block::ARGUMENTS`] says, and live as long as the process.
     ///
     /// # Errors
-    /// Why it cannot be compiled.
+    /// The reason for which it cannot be compiled.
     fn functions(&self, source: &str) -> std::result::Result<Functions, String>;
 
-    /// Why a call of the program has failed.
+    /// Explains a call of the program that has failed.
     fn explained(&self, source: &str, failed: &FailedBlock) -> String;
 }

@@ -39,7 +39,7 @@ pub struct Task {
 #[serde(deny_unknown_fields)]
 struct ProgramTask {
     spec: ProgramSpec,
-    /// What servers make its functions of.
+    /// The text that servers make its functions of.
     source: String,
     /// The vertices that the run names.
     named: Option<Vec<VertexId>>,
@@ -560,7 +560,7 @@ fn run_own<P: NamedProgram>(parameters: &Value, mut part: ServerTask<'_>) -> Res
 /// Programs that a worker knows, besides algorithms.
 #[derive(Clone, Default)]
 pub struct Programs {
-    /// What makes functions of the sources of programs.
+    /// Compiles the sources of programs.
     pub compiler: Option<Arc<dyn Compiler>>,
     /// Programs of its own.
     pub own: &'static [OwnProgram],

@@ -43,6 +43,7 @@ impl Worker {
         let binary: PathBuf = deps.ancestors().nth(2).unwrap().join("examples/own_worker");
         let secret = folder.join("secret");
         std::fs::write(&secret, SECRET).unwrap();
+        let missing = format!("{}: `cargo test -p nakshi-cluster` builds it", binary.display());
         let mut child = Command::new(binary)
             .args(["--listen", "127.0.0.1:0", "--token-file"])
             .arg(secret)
@@ -50,7 +51,7 @@ impl Worker {
             .arg(folder)
             .stdout(Stdio::piped())
             .spawn()
-            .unwrap();
+            .expect(&missing);
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().rsplit(' ').next().unwrap().to_owned();

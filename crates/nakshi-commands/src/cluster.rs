@@ -75,7 +75,7 @@ pub enum Given<'g> {
     Edges(&'g EdgeFile),
 }
 
-/// What servers are asked to run.
+/// The request to servers.
 #[derive(Clone, Copy, Debug)]
 pub enum Asked<'a> {
     /// An algorithm by its name, with parameters in which vertices are users' ids.

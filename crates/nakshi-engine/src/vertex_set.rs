@@ -221,6 +221,12 @@ impl AtomicBitmap {
         self.words.iter().map(|w| w.load(Ordering::Relaxed).count_ones() as usize).sum()
     }
 
+    /// A copy, as a plain bitmap.
+    pub fn copied(&self) -> Bitmap {
+        let words = self.words.iter().map(|w| w.load(Ordering::Relaxed)).collect();
+        Bitmap { words, len: self.len }
+    }
+
     /// The plain bitmap, without a copy.
     pub fn into_bitmap(self) -> Bitmap {
         Bitmap { words: self.words.into_iter().map(AtomicU64::into_inner).collect(), len: self.len }

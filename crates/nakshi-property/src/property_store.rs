@@ -147,7 +147,7 @@ pub struct Ticket<'s> {
     store: &'s PropertyStore,
     session: u64,
     pub(super) commit: u64,
-    /// How many of its changes changed something.
+    /// Number of its changes that changed something.
     pub changed: u64,
 }
 

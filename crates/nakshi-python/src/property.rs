@@ -103,14 +103,14 @@ pub struct PyTicket {
     /// Number of the commit.
     #[pyo3(get)]
     commit: u64,
-    /// How many of its changes changed something.
+    /// Number of its changes that changed something.
     #[pyo3(get)]
     changed: u64,
 }
 
 #[pymethods]
 impl PyTicket {
-    /// Whether the commit is durable.
+    /// Returns true if the commit is durable.
     fn durable(&self) -> bool {
         self.store.is_durable(self.commit)
     }

@@ -47,13 +47,13 @@ impl RemoteTicket {
         self.0.number()
     }
 
-    /// How many of its changes changed something, if that is known.
+    /// Number of its changes that changed something, if that is known.
     #[getter]
     fn changed(&self) -> Option<u64> {
         self.0.changed()
     }
 
-    /// Whether the commit is durable.
+    /// Returns true if the commit is durable.
     fn durable(&self, py: Python<'_>) -> bool {
         py.detach(|| self.0.is_durable())
     }

@@ -129,7 +129,7 @@ impl RemoteCommit {
         self.known().commit
     }
 
-    /// How many of its changes changed something; `None` if its server was lost after it had made several.
+    /// Number of its changes that changed something; `None` if its server was lost after it had made several.
     pub fn changed(&self) -> Option<u64> {
         self.known().changed
     }
@@ -209,7 +209,7 @@ impl RemoteCommit {
         *self.known() = reply;
     }
 
-    /// What the last reply to a transaction says.
+    /// The end of a transaction, by the last reply to it.
     fn ended(&self, ending: &Ending, told: Result<Option<StepReply>>) -> Ended {
         let error = match told.map(|reply| reply.and_then(|reply| reply.reply)) {
             // A server of an older version has told that before.

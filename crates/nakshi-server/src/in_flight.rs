@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, of_unknown_outcome};
 use crate::v1::commit_async_reply::Reply;
 use crate::v1::{CommitAsyncReply, CommitReply, CommitRequest};
 
-/// What is known of a commit.
+/// The last word about a commit.
 #[derive(Clone, Debug)]
 pub(crate) enum Told {
     Nothing,
@@ -47,7 +47,7 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// What is told of it from now on.
+    /// The words about it from now on.
     pub(crate) fn watch(&self) -> watch::Receiver<Told> {
         self.told.subscribe()
     }

@@ -40,7 +40,7 @@ pub struct RemoteTransaction {
     connection: Arc<Connection>,
     /// Number of the commit whose state it reads.
     begun: u64,
-    /// How many changes have changed something.
+    /// Number of changes that have changed something.
     changed: AtomicU64,
     /// `None` once it has ended.
     running: Mutex<Option<Running>>,
@@ -217,7 +217,7 @@ impl RemoteTransaction {
         self.begun
     }
 
-    /// How many changes have changed something.
+    /// Number of changes that have changed something.
     pub(crate) fn changed(&self) -> u64 {
         self.changed.load(Relaxed)
     }

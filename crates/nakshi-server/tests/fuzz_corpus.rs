@@ -9,6 +9,7 @@ use nakshi_property::QueryOrder;
 use nakshi_server::v1::{self, change::Change, query_request::Query, step::Step as Kind};
 use nakshi_server::{fuzzing, requests};
 use nakshi_store::ExternalId;
+use nakshi_store::fuzzing::Mutations;
 use prost::Message;
 
 /// Mutations of each seed.
@@ -18,35 +19,8 @@ fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/request")
 }
 
-/// A small generator, so that a failure can be repeated (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % bound.max(1) as u64) as usize
-    }
-
-    /// Flips, cuts, repeats and overwrites, as a fuzzer would.
-    fn mutate(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let mut bytes = bytes.to_vec();
-        for _ in 0..1 + self.below(4) {
-            let at = self.below(bytes.len());
-            match self.below(5) {
-                0 => bytes.truncate(at),
-                1 => bytes.extend_from_within(at..),
-                2 => bytes.insert(at.min(bytes.len()), self.below(256) as u8),
-                _ if bytes.is_empty() => bytes.push(self.below(256) as u8),
-                3 => bytes[at] ^= 1 << self.below(8),
-                _ => bytes[at] = [0, 0x7f, 0x80, 0xff, 1, 0x12, 9][self.below(7)],
-            }
-        }
-        bytes
-    }
-}
+/// Bytes that messages are sensitive to.
+const SENSITIVE: [u8; 7] = [0, 0x7f, 0x80, 0xff, 1, 0x12, 9];
 
 #[test]
 fn corpus_and_its_mutations_are_survived() {
@@ -55,12 +29,12 @@ fn corpus_and_its_mutations_are_survived() {
         std::fs::read_dir(corpus()).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert!(files.len() >= seeds().len());
-    let mut random = Random(7);
+    let mut mutations = Mutations::new(7);
     for file in files {
         let bytes = std::fs::read(&file).unwrap();
         fuzzing::request(&bytes);
         for _ in 0..MUTATIONS * scale.unwrap_or(1) {
-            fuzzing::request(&random.mutate(&bytes));
+            fuzzing::request(&mutations.of(&bytes, &SENSITIVE));
         }
     }
 }

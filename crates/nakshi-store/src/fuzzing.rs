@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::import::{Format, Hooks, ImportOptions, Input, MINIMUM_MEMORY, import};
+use crate::random::mix;
 use crate::{Encoding, List, Manifest, OpenOptions, Store, check};
 
 /// Decodes bytes as an edge list, with slack behind it (the vector decoder) and without (its scalar
@@ -129,5 +130,39 @@ impl Drop for ScratchFolder {
     fn drop(&mut self) {
         // A failure does no harm: the name of the directory is not used again.
         let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Changes of inputs as a fuzzer makes them, drawn by splitmix64, so that a failure can be repeated.
+#[derive(Debug)]
+pub struct Mutations(u64);
+
+impl Mutations {
+    /// Draws that depend on the seed alone.
+    pub fn new(seed: u64) -> Self {
+        Mutations(seed)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        (mix(self.0) % bound.max(1) as u64) as usize
+    }
+
+    /// Flips, cuts, repeats and overwrites a copy of the bytes, with some bytes that inputs of a kind are
+    /// sensitive to.
+    pub fn of(&mut self, bytes: &[u8], sensitive: &[u8]) -> Vec<u8> {
+        let mut bytes = bytes.to_vec();
+        for _ in 0..1 + self.below(4) {
+            let at = self.below(bytes.len());
+            match self.below(5) {
+                0 => bytes.truncate(at),
+                1 => bytes.extend_from_within(at..),
+                2 => bytes.insert(at.min(bytes.len()), self.below(256) as u8),
+                _ if bytes.is_empty() => bytes.push(self.below(256) as u8),
+                3 => bytes[at] ^= 1 << self.below(8),
+                _ => bytes[at] = sensitive[self.below(sensitive.len())],
+            }
+        }
+        bytes
     }
 }

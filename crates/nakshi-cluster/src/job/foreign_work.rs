@@ -1,18 +1,17 @@
 //! Programs in other languages, which are called for a block of vertices.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-use nakshi_engine::parallel::run_workers;
 use nakshi_engine::program::block::{
     Arrays, Block, BlockProgram, BlockStep, Change, ForeignFrontier, ForeignProgram, ForeignPull,
-    FrontierBlocks, FrontierStep, Lists, ProgramSpec,
+    FrontierBlocks, FrontierStep, Lists, ProgramSpec, State,
 };
 use nakshi_engine::program::pull::{Origin, PullValue, Seen, Totals};
 use nakshi_engine::{Bitmap, Context, VertexId};
 
 use super::publish_lists::StepReport;
 use super::value_store::{Real, ShadowBlock, ValueStore};
-use super::work::Work;
+use super::work::{Work, each_block};
 use crate::exchange::Session;
 use crate::link_store::LinkReader;
 use crate::{Result, Shard};
@@ -155,24 +154,11 @@ impl<const B: usize> Work for ForeignWork<'_, B> {
         let (real, blocks) = values.versions(shard.own);
         self.update(shard, step, &real);
         let work = &*self;
-        let blocks = Mutex::new(blocks);
-        let one = |thread: usize| {
-            let mut added = Totals::default();
-            let Some(source) = sources.get(thread) else { return Ok(added) };
-            let mut source = source.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut lists = Lists::default();
-            loop {
-                let next = blocks.lock().unwrap_or_else(PoisonError::into_inner).next();
-                let Some(mut block) = next else { return Ok(added) };
-                cx.check()?;
-                let mut part = Part { work, shard, real: &real, step, totals, added: &mut added };
-                part.run(&mut source, &mut lists, &mut block)?;
-            }
+        let run = |lists: &mut Lists, source: &mut LinkReader<'_>, block: &mut _, added: &mut _| {
+            Part { work, shard, real: &real, step, totals, added }.run(source, lists, block)
         };
-        let parts = work.program.watched(cx, || run_workers(sources.len(), one))?;
-        let mut all = Totals::default();
-        parts.iter().for_each(|part| all.merge(part));
-        Ok(all)
+        let all = || each_block(sources, blocks, cx, Lists::default, run);
+        Ok(work.program.watched(cx, all)?)
     }
 
     fn finished(&self, step: u32, totals: &Totals, updated: u64) -> bool {
@@ -279,7 +265,7 @@ impl<const B: usize> Part<'_, '_, B> {
         };
         let mut new = work.values.pick(block.vertices());
         let old = work.values.pick(block.vertices());
-        program.run(block, &step, &mut new.parts(), self.added)?;
+        program.run(block, &step, &mut new.whole(), self.added)?;
         self.added.add_apart(old.distance(&new));
         Ok(Row::all(&new, std::iter::repeat_n(1, block.len())).enumerate().collect())
     }

@@ -1,14 +1,13 @@
 //! Programs that are called for each vertex.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-use nakshi_engine::parallel::run_workers;
 use nakshi_engine::program::pull::{Origin, PullProgram, PullVertex, Seen, Totals};
 use nakshi_engine::shared::prefetch;
 use nakshi_engine::{Context, VertexId};
 
 use super::value_store::{Real, ShadowBlock, ValueStore};
-use super::work::Work;
+use super::work::{Work, each_block};
 use crate::exchange::Session;
 use crate::link_store::{LinkList, LinkReader};
 use crate::{Result, Shard};
@@ -30,12 +29,17 @@ impl<P: PullProgram> Work for PullWork<'_, P> {
 
     fn compute(
         &mut self,
-        part: (&Shard, &[Mutex<LinkReader<'_>>]),
+        (shard, sources): (&Shard, &[Mutex<LinkReader<'_>>]),
         values: &mut ValueStore<P::Value>,
-        step: (u32, &Seen),
+        (step, totals): (u32, &Seen),
         cx: &Context,
     ) -> Result<Totals> {
-        compute(part, self.0, values, step, cx)
+        let (real, blocks) = values.versions(shard.own);
+        let seen = StepView { shard, real: &real, step, totals };
+        let run = |(): &mut (), source: &mut LinkReader<'_>, block: &mut _, added: &mut _| {
+            run_block(self.0, &seen, source, block, added)
+        };
+        Ok(each_block(sources, blocks, cx, || (), run)?)
     }
 
     fn finished(&self, step: u32, totals: &Totals, updated: u64) -> bool {
@@ -45,33 +49,6 @@ impl<P: PullProgram> Work for PullWork<'_, P> {
     fn output(&self, origin: &Origin, value: &P::Value) -> P::Output {
         self.0.output(origin, value)
     }
-}
-
-/// Computes a step: every own vertex runs; returns the totals of this server.
-fn compute<P: PullProgram>(
-    (shard, sources): (&Shard, &[Mutex<LinkReader<'_>>]),
-    program: &P,
-    values: &mut ValueStore<P::Value>,
-    (step, totals): (u32, &Seen),
-    cx: &Context,
-) -> Result<Totals> {
-    let (real, blocks) = values.versions(shard.own);
-    let blocks = Mutex::new(blocks);
-    let seen = StepView { shard, real: &real, step, totals };
-    let parts = run_workers(sources.len(), |thread| {
-        let mut added = Totals::default();
-        let Some(source) = sources.get(thread) else { return Ok(added) };
-        let mut source = source.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            let next = blocks.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some(mut block) = next else { return Ok(added) };
-            cx.check()?;
-            run_block(program, &seen, &mut source, &mut block, &mut added)?;
-        }
-    })?;
-    let mut all = Totals::default();
-    parts.iter().for_each(|part| all.merge(part));
-    Ok(all)
 }
 
 /// The state that all vertices see in a step.

@@ -132,22 +132,26 @@ impl Algorithm for Bc {
             self.sources.clone()
         };
         let count = if sources.is_empty() { n } else { sources.len() };
-        let direct = if self.variant == Variant::Direct { n } else { 0 };
-        let mut state = BcState::new(direct, n, count == 1);
-        let mut depth = 0;
+        let mut state = match self.variant {
+            Variant::Direct => Some(BcState::new(n, count == 1)),
+            Variant::Block => None,
+        };
+        let (mut scores, mut depth) = (vec![0.0; n], 0);
         for i in 0..count {
             // Without a list of sources all vertices are; there are at most 2^32.
             let source = sources.get(i).copied().unwrap_or(i as VertexId);
-            if self.variant == Variant::Block {
-                depth = depth.max(by_blocks(graph, source, &mut state.scores, &mut log, cx)?);
-            } else {
-                depth = depth.max(state.search(graph, source, &mut log, cx)?);
-                state.flow_back(graph, &mut log, cx)?;
-            }
+            let levels = match &mut state {
+                Some(state) => {
+                    let levels = state.search(graph, source, &mut log, cx)?;
+                    state.flow_back(graph, &mut scores, &mut log, cx)?;
+                    levels
+                }
+                None => by_blocks(graph, source, &mut scores, &mut log, cx)?,
+            };
+            depth = depth.max(levels);
             cx.progress().update("sources", i as u64 + 1, count as u64);
         }
         let scale = self.scale(graph, if drawn { count } else { n });
-        let mut scores = state.scores;
         if scale != 1.0 {
             scores.iter_mut().for_each(|s| *s *= scale);
         }
@@ -199,21 +203,13 @@ struct BcState {
     edges: Vec<u64>,
     /// Shortest paths from the source; on the way back (1 + dependency) / paths.
     paths: Vec<f64>,
-    scores: Vec<f64>,
     /// True if this source is the only one, so that the progress is that of its search.
     alone: bool,
 }
 
 impl BcState {
-    /// State for `n` vertices, of which the kernel has paths and levels of `direct`: all or none.
-    fn new(direct: usize, n: usize, alone: bool) -> Self {
-        BcState {
-            levels: Levels::new(direct),
-            edges: Vec::new(),
-            paths: vec![0.0; direct],
-            scores: vec![0.0; n],
-            alone,
-        }
+    fn new(n: usize, alone: bool) -> Self {
+        BcState { levels: Levels::new(n), edges: Vec::new(), paths: vec![0.0; n], alone }
     }
 
     /// Levels and path counts from `source`; returns the number of levels.
@@ -268,7 +264,13 @@ impl BcState {
     }
 
     /// Adds the dependencies on each vertex to its score, from the last level up.
-    fn flow_back(&mut self, graph: &Graph, log: &mut IterationLog, cx: &Context) -> Result<()> {
+    fn flow_back(
+        &mut self,
+        graph: &Graph,
+        scores: &mut [f64],
+        log: &mut IterationLog,
+        cx: &Context,
+    ) -> Result<()> {
         let depth = self.levels.depth();
         let Some(last) = depth.checked_sub(1) else { return Ok(()) };
         let mut below = self.levels.members(last, cx)?;
@@ -289,7 +291,7 @@ impl BcState {
                 &members
             };
             let level = Level { members: &below, values: share_f64(&mut self.paths) };
-            level.depend(graph, above, share_f64(&mut self.scores), cx)?;
+            level.depend(graph, above, share_f64(scores), cx)?;
             log.end("flow back", members.count() as u64);
             below = members;
         }

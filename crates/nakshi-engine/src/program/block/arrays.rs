@@ -67,8 +67,43 @@ macro_rules! any {
     };
 }
 
+/// Makes an enum of the same kind of the values of another one.
+macro_rules! same {
+    ($from:ident => $to:ident, $array:expr, $values:ident => $work:expr) => {
+        match $array {
+            $from::U8($values) => $to::U8($work),
+            $from::U32($values) => $to::U32($work),
+            $from::U64($values) => $to::U64($work),
+            $from::I64($values) => $to::I64($work),
+            $from::F32($values) => $to::F32($work),
+            $from::F64($values) => $to::F64($work),
+        }
+    };
+}
+
+/// Does something with an array and a part of the same kind. Parts are cut from arrays, so there are no others.
+macro_rules! both {
+    ($array:expr, $part:expr, $values:ident, $places:ident => $work:expr) => {
+        match ($array, $part) {
+            (Array::U8($values), ArrayPart::U8($places)) => $work,
+            (Array::U32($values), ArrayPart::U32($places)) => $work,
+            (Array::U64($values), ArrayPart::U64($places)) => $work,
+            (Array::I64($values), ArrayPart::I64($places)) => $work,
+            (Array::F32($values), ArrayPart::F32($places)) => $work,
+            (Array::F64($values), ArrayPart::F64($places)) => $work,
+            _ => Default::default(),
+        }
+    };
+}
+
+/// The values of some vertices, of those from `first` on.
+fn picked<T: Copy + Default>(values: &[T], first: VertexId, vertices: &[VertexId]) -> Vec<T> {
+    let at = |v: &VertexId| values.get((v - first) as usize).copied();
+    vertices.iter().map(|v| at(v).unwrap_or_default()).collect()
+}
+
 impl Kind {
-    pub(super) fn array(self, n: usize) -> Result<Array> {
+    fn array(self, n: usize) -> Result<Array> {
         Ok(match self {
             Kind::U8 => Array::U8(values(n)?),
             Kind::U32 => Array::U32(values(n)?),
@@ -89,30 +124,8 @@ impl Kind {
 }
 
 impl Array {
-    /// The values of some vertices.
-    fn pick(&self, vertices: &[VertexId]) -> Array {
-        macro_rules! picked {
-            ($($kind:ident),*) => {
-                match self {
-                    $(Array::$kind(values) => {
-                        let at = |v: &VertexId| values.get(*v as usize).copied();
-                        Array::$kind(vertices.iter().map(|v| at(v).unwrap_or_default()).collect())
-                    })*
-                }
-            };
-        }
-        picked!(U8, U32, U64, I64, F32, F64)
-    }
-
-    pub(super) fn whole(&mut self) -> ArrayPart<'_> {
-        match self {
-            Array::U8(values) => ArrayPart::U8(values),
-            Array::U32(values) => ArrayPart::U32(values),
-            Array::U64(values) => ArrayPart::U64(values),
-            Array::I64(values) => ArrayPart::I64(values),
-            Array::F32(values) => ArrayPart::F32(values),
-            Array::F64(values) => ArrayPart::F64(values),
-        }
+    fn whole(&mut self) -> ArrayPart<'_> {
+        same!(Array => ArrayPart, self, values => values)
     }
 
     pub(super) fn address(&self) -> i64 {
@@ -127,16 +140,7 @@ impl Array {
     }
 
     fn change(&self, first: usize, part: &ArrayPart<'_>) -> Change {
-        match (self, part) {
-            (Array::U8(old), ArrayPart::U8(new)) => old.change(first, new),
-            (Array::U32(old), ArrayPart::U32(new)) => old.change(first, new),
-            (Array::U64(old), ArrayPart::U64(new)) => old.change(first, new),
-            (Array::I64(old), ArrayPart::I64(new)) => old.change(first, new),
-            (Array::F32(old), ArrayPart::F32(new)) => old.change(first, new),
-            (Array::F64(old), ArrayPart::F64(new)) => old.change(first, new),
-            // Parts are cut from arrays of the same kinds.
-            _ => Change::default(),
-        }
+        both!(self, part, old, new => old.change(first, new))
     }
 }
 
@@ -156,17 +160,7 @@ impl From<Array> for Values {
 impl<'a> ArrayPart<'a> {
     /// The values at some places of a part that begins at `first`.
     pub(super) fn pick(&self, first: VertexId, vertices: &[VertexId]) -> Array {
-        macro_rules! picked {
-            ($($kind:ident),*) => {
-                match self {
-                    $(ArrayPart::$kind(values) => {
-                        let at = |v: &VertexId| values.get((v - first) as usize).copied();
-                        Array::$kind(vertices.iter().map(|v| at(v).unwrap_or_default()).collect())
-                    })*
-                }
-            };
-        }
-        picked!(U8, U32, U64, I64, F32, F64)
+        same!(ArrayPart => Array, self, values => picked(values, first, vertices))
     }
 
     /// Writes values to some places of a part that begins at `first`, and sets `changed` to 1 where they
@@ -178,24 +172,15 @@ impl<'a> ArrayPart<'a> {
         new: &Array,
         changed: &mut [u8],
     ) {
-        macro_rules! put {
-            ($($kind:ident),*) => {
-                match (self, new) {
-                    $((ArrayPart::$kind(values), Array::$kind(new)) => {
-                        for ((v, new), changed) in vertices.iter().zip(new).zip(changed) {
-                            if let Some(value) = values.get_mut((v - first) as usize)
-                                && *value != *new
-                            {
-                                (*value, *changed) = (*new, 1);
-                            }
-                        }
-                    })*
-                    // New values are picked from the parts.
-                    _ => {}
+        both!(new, self, new, values => {
+            for ((v, new), changed) in vertices.iter().zip(new).zip(changed) {
+                if let Some(value) = values.get_mut((v - first) as usize)
+                    && *value != *new
+                {
+                    (*value, *changed) = (*new, 1);
                 }
-            };
-        }
-        put!(U8, U32, U64, I64, F32, F64);
+            }
+        });
     }
 
     fn split(self, at: usize) -> (Self, Self) {
@@ -226,14 +211,19 @@ impl<'a> ArrayPart<'a> {
 pub struct Arrays(pub Vec<Array>);
 
 impl Arrays {
-    /// The arrays as parts, in which a program writes values.
-    pub fn parts(&mut self) -> Vec<ArrayPart<'_>> {
-        self.whole()
+    /// Arrays of these kinds for the values of `n` vertices, all 0.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`].
+    pub fn new(kinds: impl Iterator<Item = Kind>, n: usize) -> Result<Self> {
+        kinds.map(|kind| kind.array(n)).collect::<Result<_>>().map(Arrays)
     }
 
     /// The values of some vertices.
     pub fn pick(&self, vertices: &[VertexId]) -> Arrays {
-        Arrays(self.0.iter().map(|array| array.pick(vertices)).collect())
+        let pick =
+            |array: &Array| same!(Array => Array, array, values => picked(values, 0, vertices));
+        Arrays(self.0.iter().map(pick).collect())
     }
 
     /// Appends the bytes of the values at a place.
@@ -243,8 +233,7 @@ impl Arrays {
         }
     }
 
-    /// Sets the values at some places to those of [`Arrays::write`].
-    /// `rows` gives them once for each array.
+    /// Sets the values at some places to those of [`Arrays::write`], which `rows` gives once for each array.
     pub fn put<'r, R: Iterator<Item = (usize, &'r [u8])>>(&mut self, rows: impl Fn() -> R) {
         let mut skip = 0;
         for array in &mut self.0 {

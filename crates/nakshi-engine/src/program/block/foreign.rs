@@ -10,7 +10,7 @@ use super::frontier_model::{
 };
 use super::lists::Block;
 use super::run::{BlockProgram, BlockStep};
-use super::state::{Change, Number};
+use super::state::{Change, Number, State};
 use crate::VertexId;
 use crate::error::{Error, Result};
 use crate::program::pull::{Links, Totals};
@@ -93,7 +93,7 @@ macro_rules! message {
 pub struct FailedBlock {
     /// The function, in the order of [`Functions::new`].
     pub function: usize,
-    /// What the function has returned.
+    /// The number that the function has returned.
     pub returned: i64,
     /// The step; 0 before the first.
     pub step: u32,
@@ -147,7 +147,7 @@ unsafe extern "C" fn nothing(_: *const i64) -> i64 {
     1
 }
 
-/// What a program reads, besides lists and values.
+/// Inputs of a program besides lists and values.
 #[derive(Debug, Default)]
 pub struct Inputs {
     /// Types of the values of a vertex.
@@ -271,7 +271,7 @@ impl Foreign {
         Err(Error::Program { step })
     }
 
-    /// What a function has read, in bytes.
+    /// The arrays that a function has read, in bytes.
     fn copied(&self, call: &Call<'_>) -> Vec<(&'static str, Vec<u8>)> {
         let block = &call.block;
         vec![
@@ -289,7 +289,7 @@ impl Foreign {
     }
 
     fn state(&self, n: usize) -> Result<Arrays> {
-        self.inputs.kinds.iter().map(|kind| kind.array(n)).collect::<Result<_>>().map(Arrays)
+        Arrays::new(self.inputs.kinds.iter().copied(), n)
     }
 
     fn value_bytes(&self) -> f64 {
@@ -323,12 +323,18 @@ impl Foreign {
         let mut values = self.state(vertices.len())?;
         let (mut adds, mut wants) = (vec![f64::NAN; vertices.len()], vec![1; vertices.len()]);
         let flags = wants.as_mut_ptr() as i64;
-        self.init(vertices, degrees, &mut values.parts(), Some(&mut adds), flags)?;
+        self.init(vertices, degrees, &mut values.whole(), Some(&mut adds), flags)?;
         add_up(&adds, totals);
         Ok((values, wants))
     }
 
-    fn failed(&self) -> Option<FailedBlock> {
+    /// Not 0 when functions should return at once.
+    pub(super) fn stop(&self) -> &AtomicI64 {
+        &self.inputs.stop
+    }
+
+    /// The call that has failed, if one has.
+    pub(super) fn failed(&self) -> Option<FailedBlock> {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -353,18 +359,9 @@ impl ForeignPull {
         ForeignPull { foreign, weighted, tolerance }
     }
 
-    /// The call that has failed, if one has.
-    pub fn failed(&self) -> Option<FailedBlock> {
-        self.foreign.failed()
-    }
-
+    /// The parts that do not depend on the kind of program.
     pub(super) fn foreign(&self) -> &Foreign {
         &self.foreign
-    }
-
-    /// Not 0 when functions should return at once.
-    pub fn stop(&self) -> &AtomicI64 {
-        &self.foreign.inputs.stop
     }
 }
 
@@ -440,7 +437,7 @@ impl BlockProgram for ForeignPull {
     }
 }
 
-/// How the vertices of a [`ForeignFrontier`] send.
+/// The messages of a [`ForeignFrontier`].
 #[derive(Clone, Debug)]
 pub struct Sending {
     /// As of [`super::FrontierProgram`].
@@ -498,24 +495,15 @@ impl ForeignFrontier {
             wants: wants.as_mut_ptr() as i64,
             ..Call::of(block, step, degrees)
         };
-        let places: Vec<i64> = new.parts().iter_mut().map(ArrayPart::address).collect();
+        let places: Vec<i64> = new.whole().iter_mut().map(ArrayPart::address).collect();
         let present: Vec<&Array> = old.0.iter().collect();
         self.foreign.call((1, self.foreign.functions.step), call, &present, &places)?;
         Ok(new)
     }
 
-    /// The call that has failed, if one has.
-    pub fn failed(&self) -> Option<FailedBlock> {
-        self.foreign.failed()
-    }
-
+    /// The parts that do not depend on the kind of program.
     pub(super) fn foreign(&self) -> &Foreign {
         &self.foreign
-    }
-
-    /// Not 0 when functions should return at once.
-    pub fn stop(&self) -> &AtomicI64 {
-        &self.foreign.inputs.stop
     }
 }
 

@@ -17,7 +17,7 @@ use crate::graph::{Graph, Heads};
 use crate::parallel::{BLOCK, map_blocks};
 use crate::program::pull::Links;
 use crate::program::team::caught;
-use crate::shared::zeroed;
+use crate::shared::{share_u64, zeroed};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, VertexSet};
 use crate::{Direction, List, Needs, Summary, VertexId, Weights};
@@ -103,7 +103,7 @@ fn run<P: FrontierBlocks>(
     }
     let mut inbox = zeroed::<u64>(n, "messages")?;
     inbox.fill(program.identity());
-    let inbox = crate::shared::share_u64(&mut inbox);
+    let inbox = share_u64(&mut inbox);
     let delivery = Delivery::new(graph, program, shape, inbox, wants, cx)?;
     let (mut number, cap) = (0, most.unwrap_or(u32::MAX));
     if most.is_none() && shape.eager {
@@ -286,17 +286,13 @@ impl<'a, P: FrontierBlocks> Delivery<'a, P> {
             }
             return self.gathered(Direction::In, &rest.into(), &work);
         }
-        for (_, direction) in self.directions() {
-            if self.shape.selects {
-                let open = AtomicBitmap::new(active.universe());
-                (0..active.universe().div_ceil(64))
-                    .for_each(|k| open.store_word(k, self.wants.word(k)));
-                self.gathered(*direction, &open.into(), &work)?;
-            } else {
-                self.scanned(*direction, &work)?;
-            }
-        }
-        Ok(())
+        let open = match self.shape.selects {
+            true => self.wants.copied().into(),
+            false => VertexSet::full(active.universe()),
+        };
+        self.directions()
+            .iter()
+            .try_for_each(|(_, direction)| self.gathered(*direction, &open, &work))
     }
 
     /// Delivers messages along the heads of lists; returns vertices whose heads do not tell what their lists
@@ -343,17 +339,15 @@ impl<'a, P: FrontierBlocks> Delivery<'a, P> {
         active: VertexSet,
     ) -> Result<VertexSet> {
         let Some(heads) = &self.heads else { return Ok(active) };
-        let (few, mut pending, mut active) = (active.universe() / FEW, active.clone(), active);
+        let (few, mut pending) = (active.universe() / FEW, active.bits().clone());
+        let mut active = active;
         while active.count() > few {
             let step = FrontierStep { number: 0, values, active: active.bits(), degrees };
             self.along_heads(&step, heads, &active)?;
             active = self.receive(0, degrees, values)?;
-            let mut bits = pending.into_bits();
-            let words = bits.words_mut().iter_mut().zip(active.bits().words());
-            words.for_each(|(all, new)| *all |= new);
-            pending = bits.into();
+            pending.unite(active.bits());
         }
-        Ok(pending)
+        Ok(pending.into())
     }
 
     /// Takes the messages that come along the heads of a vertex, and returns true if there is one; or adds
@@ -444,25 +438,6 @@ impl<'a, P: FrontierBlocks> Delivery<'a, P> {
             )?
         } else {
             self.graph.gather(direction, set, self.cx, init, |worker, v, list| {
-                collect(worker, v, list, None, work)
-            })?
-        };
-        workers.into_iter().try_for_each(|mut worker| work(&mut worker))
-    }
-
-    /// Calls `work` for blocks of all lists.
-    fn scanned(
-        &self,
-        direction: Direction,
-        work: &(impl Fn(&mut Worker) -> Result<()> + Sync),
-    ) -> Result<()> {
-        let init = |_| Worker::default();
-        let workers = if self.shape.weighted {
-            self.graph.scan_weighted(direction, self.cx, init, |worker, v, list, weights| {
-                collect(worker, v, list, Some(weights), work)
-            })?
-        } else {
-            self.graph.scan(direction, self.cx, init, |worker, v, list| {
                 collect(worker, v, list, None, work)
             })?
         };

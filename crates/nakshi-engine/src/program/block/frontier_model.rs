@@ -138,7 +138,7 @@ pub trait FrontierProgram: Sync {
     }
 }
 
-/// What the engine knows of a program of this kind.
+/// Facts about a program of this kind, which the engine goes by.
 #[derive(Clone, Copy, Debug)]
 pub struct FrontierShape {
     /// As of [`FrontierProgram`].
@@ -157,7 +157,7 @@ pub struct FrontierShape {
     pub degrees: bool,
 }
 
-/// What a program may read in a step besides its block.
+/// The state of a step that a program may read besides its block.
 #[derive(Clone, Copy, Debug)]
 pub struct FrontierStep<'a, S> {
     /// The number of the step, from 1.
@@ -190,7 +190,7 @@ pub trait FrontierBlocks: Sync {
     /// The values of all vertices.
     type State: State;
 
-    /// What the engine knows of the program.
+    /// Facts about the program.
     fn shape(&self) -> FrontierShape;
 
     /// Arrays for the values of `n` vertices.

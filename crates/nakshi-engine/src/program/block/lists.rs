@@ -51,7 +51,7 @@ impl<'a> Block<'a> {
         self.vertices.is_empty()
     }
 
-    /// Where each list begins in [`Block::neighbors`], and the end of the last one: one more than vertices.
+    /// The beginning of each list in [`Block::neighbors`], and the end of the last one: one more than vertices.
     pub fn offsets(&self) -> &'a [u32] {
         self.offsets
     }

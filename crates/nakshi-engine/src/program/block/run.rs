@@ -15,7 +15,7 @@ use crate::source::chunks::View;
 use crate::stats::{IterationLog, RunStats};
 use crate::{Direction, Needs, Summary, VertexId};
 
-/// What a program may read in a step besides its block.
+/// The state of a step that a program may read besides its block.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockStep<'a, S> {
     /// The number of the step, from 1: values of step 0 are [`BlockProgram::init`]'s.
@@ -84,7 +84,7 @@ pub trait BlockProgram: Sync {
         totals: &mut Totals,
     ) -> Result<()>;
 
-    /// How far the new values of a block are from the present ones, if that is not the sum of the absolute
+    /// The distance of the new values of a block from the present ones, if that is not the sum of the absolute
     /// differences.
     fn distance(
         &self,

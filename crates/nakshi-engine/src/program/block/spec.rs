@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::arrays::{Arrays, Kind};
 use super::foreign::{
-    FailedBlock, ForeignFrontier, ForeignPull, Functions, Inputs, MessageKind, Sending,
+    FailedBlock, Foreign, ForeignFrontier, ForeignPull, Functions, Inputs, MessageKind, Sending,
 };
 use super::frontier::{frontier_needs, run_frontier};
 use super::frontier_model::Combine;
@@ -80,12 +80,17 @@ pub enum ForeignProgram {
 }
 
 impl ForeignProgram {
+    /// The parts that do not depend on the kind of program.
+    fn foreign(&self) -> &Foreign {
+        match self {
+            ForeignProgram::Pull(program) => program.foreign(),
+            ForeignProgram::Frontier(program) => program.foreign(),
+        }
+    }
+
     /// The call that has failed, if one has.
     pub fn failed(&self) -> Option<FailedBlock> {
-        match self {
-            ForeignProgram::Pull(program) => program.failed(),
-            ForeignProgram::Frontier(program) => program.failed(),
-        }
+        self.foreign().failed()
     }
 
     /// The first values of some vertices, and 0 for those that want no messages; adds to the totals.
@@ -98,19 +103,7 @@ impl ForeignProgram {
         degrees: &[u32],
         totals: &mut Totals,
     ) -> Result<(Arrays, Vec<u8>)> {
-        let foreign = match self {
-            ForeignProgram::Pull(program) => program.foreign(),
-            ForeignProgram::Frontier(program) => program.foreign(),
-        };
-        foreign.first(vertices, degrees, totals)
-    }
-
-    /// Not 0 when functions should return at once.
-    fn stop(&self) -> &AtomicI64 {
-        match self {
-            ForeignProgram::Pull(program) => program.stop(),
-            ForeignProgram::Frontier(program) => program.stop(),
-        }
+        self.foreign().first(vertices, degrees, totals)
     }
 
     /// Does some work, during which functions are told to stop when `cx` is cancelled or its time is up.
@@ -130,7 +123,7 @@ impl ForeignProgram {
         let watch = |_| {
             while !over.within(POLL_INTERVAL) {
                 if cx.check().is_err() {
-                    self.stop().store(1, Relaxed);
+                    self.foreign().stop().store(1, Relaxed);
                     return Ok(());
                 }
             }
@@ -314,8 +307,7 @@ impl ProgramSpec {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn arrays(&self, n: usize) -> Result<Arrays> {
-        let arrays = self.values.iter().map(|(_, kind)| kind.array(n));
-        arrays.collect::<Result<_>>().map(Arrays)
+        Arrays::new(self.values.iter().map(|(_, kind)| *kind), n)
     }
 
     /// Values as columns.

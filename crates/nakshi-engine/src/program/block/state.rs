@@ -47,7 +47,7 @@ macro_rules! numbers {
 }
 numbers!(u8, u32, u64, i64, f32, f64);
 
-/// How far new values are from the present ones.
+/// The distance of new values from the present ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Change {
     /// Vertices with another value.
