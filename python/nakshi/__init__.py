@@ -10,6 +10,7 @@
 - :func:`contains`, :func:`starts`, :func:`gt`, :func:`between`, :func:`one_of`, :func:`is_null` and
   others: conditions, where a value may stand in queries.
 - :func:`generate`, :func:`check`, :func:`backup`, :func:`export`: what the command line also offers.
+- :func:`scan_nodes`, :func:`scan_edges`: lazy frames of Polars.
 - :class:`NakshiError`: the root of all exceptions, which are listed in ``nakshi.errors``.
 - ``nakshi.plot``: pictures; ``nakshi.cluster``: runs on several servers.
 """
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from .programs import program
     from .remote import RemoteGraph, connect
     from .result import Result
+    from .scans import scan_edges, scan_nodes
     from .stores import algorithms, backup, build, check, export, generate
     from .stores import open_store as open
 
@@ -109,6 +111,8 @@ __all__ = [
     "open",
     "plot",
     "program",
+    "scan_edges",
+    "scan_nodes",
     "starts",
 ]
 
@@ -138,6 +142,8 @@ _LAZY = {
     "lt": ("conditions", "lt"),
     "one_of": ("conditions", "one_of"),
     "open": ("stores", "open_store"),
+    "scan_edges": ("scans", "scan_edges"),
+    "scan_nodes": ("scans", "scan_nodes"),
     "starts": ("conditions", "starts"),
     "__version__": ("_core", "__version__"),
 }

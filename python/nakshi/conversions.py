@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -63,6 +64,26 @@ class Conversions:
         graph.add_nodes_from((id[0], values) for id, values in zip(ids, node_attributes))
         graph.add_edges_from((*end, values) for end, values in zip(ends, edge_attributes))
         return graph
+
+    def write_graph(self, path: str | os.PathLike[str], *, max_edges: int = 1_000_000) -> None:
+        """Write the graph after its last commit as GraphML or GEXF, for Gephi, yEd and Cytoscape.
+
+        The graph becomes one of NetworkX first, so cut a part out with :meth:`nakshi.Graph.subgraph`
+        or :meth:`nakshi.Graph.ego` where the whole is too large. Lists become text with semicolons,
+        and times text in ISO 8601; in GEXF the type of an edge is the attribute ``edge_type``.
+
+        Args:
+            path: file, whose name ends in ``.graphml`` or ``.gexf``.
+            max_edges: edges above which the graph is refused.
+
+        Raises:
+            ParameterError: another ending; more than ``max_edges`` edges; text that XML cannot hold.
+            UnsupportedError: networkx or pyarrow is not installed.
+            StorageError: the file cannot be written.
+        """
+        from .xml_files import write
+
+        write(self.to_networkx(max_edges=max_edges), path)
 
     def to_igraph(self, *, max_edges: int = 10_000_000) -> Any:
         """The graph after its last commit as an igraph graph, with all properties as attributes.

@@ -87,7 +87,7 @@ class Graph(Algorithms, Conversions, Lookups):
     Inside:
 
     - what it is: ``path``, ``num_vertices``, ``num_edges``, ``directed``, ``weighted``, ``weights``,
-      ``info``, ``schema``
+      ``info``, ``schema``; ``is_directed`` and ``is_multigraph`` for NetworkX
     - algorithms: ``apsp``, ``betweenness``, ``bfs``, ``cdlp``, ``coloring``, ``degrees``,
       ``diameter``, ``lcc``, ``matching``, ``pagerank``, ``scan_statistics``, ``sssp``,
       ``triangles``, ``wcc``; ``run`` by name, ``estimate`` of memory, ``degree_distribution``
@@ -102,7 +102,7 @@ class Graph(Algorithms, Conversions, Lookups):
       ``remove_edge``, ``change_type``, ``set_inverse``, ``write_back``; ``batch``,
       ``transaction``, ``transact``; ``snapshot``, ``refresh``; ``log``, ``apply``, ``log_bytes``
     - other graphs: ``project``, ``relayout``, ``to_networkx``, ``to_igraph``, ``to_scipy_sparse``;
-      ``plot`` a neighbourhood
+      ``write_graph`` for drawing programs; ``plot`` a neighbourhood
     - maintenance: ``freeze``, ``compact``, ``load_properties``, ``release``, ``close``, ``layout_cost``,
       ``cache_plan``
 
@@ -110,6 +110,9 @@ class Graph(Algorithms, Conversions, Lookups):
     that the graph does not have), ``ParameterError`` (an argument that cannot work),
     ``CorruptError`` and ``StorageError`` (a damaged or unreadable store) and ``DeadlineError``.
     """
+
+    #: NetworkX gives its calls on a store to the backend of this name.
+    __networkx_backend__ = "nakshi"
 
     @property
     def path(self) -> str:
@@ -140,6 +143,14 @@ class Graph(Algorithms, Conversions, Lookups):
     def directed(self) -> bool:
         """True if edges have a direction."""
         return self._core.directed
+
+    def is_directed(self) -> bool:
+        """The same as :attr:`directed`, as NetworkX asks for it."""
+        return self.directed
+
+    def is_multigraph(self) -> bool:
+        """False: NetworkX's calls on a store do not tell parallel edges apart by keys."""
+        return False
 
     @property
     def weighted(self) -> bool:

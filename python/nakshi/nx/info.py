@@ -1,0 +1,109 @@
+"""What NetworkX reads about the backend when it is imported; the engine is not loaded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["DEFAULTS", "NOTES", "get_info"]
+
+#: ``nx.config.backends.nakshi``.
+DEFAULTS: dict[str, Any] = {
+    # Edges below which a graph of NetworkX is not converted unless backend="nakshi" asks for it.
+    "min_edges": 10_000,
+    # Edges above which a store is not turned into a graph of NetworkX.
+    "max_edges": 1_000_000,
+    # Cap and threads of each run, as for algorithms.
+    "memory": None,
+    "threads": None,
+    # Folder of temporary stores; the system's by default, and memory for small ones.
+    "directory": None,
+}
+
+_ORDER = "Neighbours of a store are in ascending order of ids."
+_UNIT = "Edges must weigh 1."
+_OTHER = "Of several shortest paths it may be another."
+_ONE = "Without both ends, stores are refused: the paths take more memory than the graph."
+
+_PAIRS = "Of a store, the pairs must be given."
+
+#: Functions that run on stores, and where they differ from NetworkX.
+NOTES: dict[str, str] = {
+    "adamic_adar_index": _PAIRS,
+    "all_pairs_dijkstra_path": _ONE,
+    "all_pairs_dijkstra_path_length": "",
+    "all_pairs_shortest_path": _ONE,
+    "all_pairs_shortest_path_length": "",
+    "ancestors": "",
+    "average_clustering": _UNIT,
+    "average_shortest_path_length": "",
+    "bellman_ford_path": _OTHER,
+    "bellman_ford_path_length": "",
+    "betweenness_centrality": f"{_UNIT} Endpoints count in undirected graphs, without k.",
+    "bfs_edges": _ORDER,
+    "bfs_layers": _ORDER,
+    "bfs_predecessors": _ORDER,
+    "bfs_successors": _ORDER,
+    "bfs_tree": f"{_ORDER} The tree of a store is a new store.",
+    "bidirectional_dijkstra": _OTHER,
+    "bidirectional_shortest_path": _OTHER,
+    "center": "A search from every vertex.",
+    "clustering": f"{_UNIT} The graph must be undirected.",
+    "connected_components": "",
+    "degree_centrality": "",
+    "descendants": "",
+    "descendants_at_distance": "",
+    "diameter": "A search from every vertex.",
+    "dijkstra_path": _OTHER,
+    "dijkstra_path_length": "",
+    "eccentricity": "A search from every vertex.",
+    "ego_graph": "The distance is in edges. That of a store is a new store.",
+    "from_pandas_edgelist": "Returns a store; edge_attr may be 'weight'.",
+    "has_path": "",
+    "in_degree_centrality": "",
+    "is_connected": "",
+    "is_isolate": "",
+    "is_weakly_connected": "",
+    "isolates": "",
+    "jaccard_coefficient": _PAIRS,
+    "modularity": _UNIT,
+    "node_connected_component": "",
+    "number_connected_components": "",
+    "number_of_isolates": "",
+    "number_weakly_connected_components": "",
+    "out_degree_centrality": "",
+    "overall_reciprocity": "",
+    "pagerank": f"{_UNIT} The change is below tol in sum, not a vertex.",
+    "periphery": "A search from every vertex.",
+    "preferential_attachment": _PAIRS,
+    "radius": "A search from every vertex.",
+    "read_edgelist": "Returns a store; nodetype must be int where ids are integers.",
+    "reciprocity": "",
+    "resource_allocation_index": _PAIRS,
+    "shortest_path": f"{_OTHER} {_ONE}",
+    "shortest_path_length": "",
+    "single_source_bellman_ford_path_length": "",
+    "single_source_dijkstra": f"{_OTHER} {_ONE}",
+    "single_source_dijkstra_path": f"{_OTHER} {_ONE}",
+    "single_source_dijkstra_path_length": "",
+    "single_source_shortest_path": _ONE,
+    "single_source_shortest_path_length": "",
+    "single_target_shortest_path": _ONE,
+    "single_target_shortest_path_length": "",
+    "transitivity": "",
+    "triangles": "",
+    "weakly_connected_components": "",
+}
+
+
+def get_info() -> dict[str, Any]:
+    """The entry point ``networkx.backend_info``."""
+    functions = {name: {"additional_docs": note} if note else {} for name, note in NOTES.items()}
+    return {
+        "backend_name": "nakshi",
+        "project": "nakshi",
+        "package": "nakshi",
+        "short_summary": "Graphs larger than memory, in a store on disk.",
+        "description": "Functions of NetworkX on stores of nakshi, without a conversion.",
+        "functions": functions,
+        "default_config": dict(DEFAULTS),
+    }
