@@ -1,8 +1,7 @@
 """NetworkX's own tests of the functions that the backend has, run on stores.
 
 ``networkx_ran.txt`` names the tests that called the backend and passed. A function that begins to
-refuse its arguments falls back to NetworkX and would pass unseen; its tests then lack here. Seen
-red with ``pagerank`` that refuses ``alpha``.
+refuse its arguments falls back to NetworkX and would pass unseen; its tests then lack here.
 """
 
 from __future__ import annotations

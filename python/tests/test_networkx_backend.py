@@ -1,9 +1,8 @@
 """Calls of NetworkX on the backend against NetworkX itself, on random graphs and stores.
 
 Graphs are directed and undirected, with self-loops, isolated nodes, parallel edges and nodes of any
-hashable type. Seen red with neighbours of a converted graph in ascending order (trees of searches),
-self-loops of undirected graphs counted once (degrees), sampled sources scaled like all others
-(betweenness), and lengths by weight that come back as floats.
+hashable type. Seen red with the neighbours of a store in the order of its layout (trees of
+searches), and with parallel self-loops counted once (degrees, modularity).
 """
 
 from __future__ import annotations

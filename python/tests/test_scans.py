@@ -1,8 +1,4 @@
-"""Stores as lazy frames: what a query reads, and the same rows as from a frame in memory.
-
-Seen red with conditions on floats above a value (Polars counts NaN as above), undirected edges that
-come from both ends, and a limit of rows that counted those before a filter.
-"""
+"""Stores as lazy frames: what a query reads, and the same rows as from a frame in memory."""
 
 from __future__ import annotations
 
