@@ -29,9 +29,13 @@ MODULES = [
     "tests.test_core",
     "tests.test_dag",
     "tests.test_distance_measures",
+    "tests.test_dominating",
+    "tests.test_efficiency",
+    "tests.test_euler",
     "tests.test_isolate",
     "tests.test_link_prediction",
     "tests.test_reciprocity",
+    "tests.test_wiener",
     "traversal",
 ]
 #: One test with 500 parameters, whose thousands of searches take a minute.

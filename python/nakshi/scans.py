@@ -65,7 +65,7 @@ def scan_nodes(
                 batch |= {name: [one.get(name) for one in values] for name in names}
             yield batch
 
-    return _lazy(schema, read, f"nodes of {graph.path}")
+    return _lazy(schema, read)
 
 
 def scan_edges(
@@ -92,16 +92,16 @@ def scan_edges(
     types = _types(graph, "edge_properties")
     if types is None:
         schema = _schema(graph, _KEYS, dict.fromkeys(graph.weights, "float"))
-        return _lazy(schema, _plain_edges(graph, memory), f"edges of {graph.path}")
+        return _lazy(schema, _plain_edges(graph, memory))
     schema = _schema(graph, _OF_EDGES, types)
-    return _lazy(schema, _property_edges(graph, types), f"edges of {graph.path}")
+    return _lazy(schema, _property_edges(graph, types))
 
 
 #: Batches of columns for projected columns, a predicate and a number of rows.
 _Read = Callable[[list[str], Any, int], Iterator[dict[str, Any]]]
 
 
-def _lazy(schema: dict[str, Any], read: _Read, name: str) -> pl.LazyFrame:
+def _lazy(schema: dict[str, Any], read: _Read) -> pl.LazyFrame:
     import polars as pl
     from polars.io.plugins import register_io_source
 
@@ -123,7 +123,7 @@ def _lazy(schema: dict[str, Any], read: _Read, name: str) -> pl.LazyFrame:
             if count == 0:
                 return
 
-    return register_io_source(source, schema=schema, explain_name="NAKSHI", explain_detail=name)
+    return register_io_source(source, schema=schema)
 
 
 def _types(graph: Graph, of: str) -> dict[str, str] | None:

@@ -17,9 +17,8 @@ _CHUNK = 1 << 16
 class VertexMapping(Mapping[Any, Any]):
     """A value for each vertex, read like a dict, in the order of the ids.
 
-    The mapping takes 16 bytes a vertex where ids are integers; a dict takes about 106. A look-up by
-    an integer searches the ids by halves. Text ids are Python objects, and the first look-up
-    by text makes a dict of them.
+    The mapping takes 16 bytes a vertex where ids are integers. A look-up by an integer searches the
+    ids by halves. Text ids are Python objects, and the first look-up by text makes a dict of them.
     """
 
     def __init__(self, ids: np.ndarray, values: np.ndarray) -> None:
