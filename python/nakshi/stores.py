@@ -346,7 +346,7 @@ def estimate_import(
 
 
 def generate(
-    kind: Literal["kronecker", "power-law", "log-normal"],
+    kind: Literal["kronecker", "power-law", "log-normal", "path", "grid"],
     path: Path,
     *,
     scale: int | None = None,
@@ -357,6 +357,8 @@ def generate(
     mu: float | None = None,
     sigma: float | None = None,
     cap: int | None = None,
+    width: int | None = None,
+    shuffle: bool = False,
     seed: int | None = None,
     nodes: Path | None = None,
     unique_text: bool = False,
@@ -369,17 +371,19 @@ def generate(
     The same seed gives the same graph on any number of threads.
 
     Args:
-        kind: ``"kronecker"`` (Graph500), ``"power-law"`` (chosen exponent) or ``"log-normal"``
-            (the graphs of LFGraph, section 4.4).
+        kind: ``"kronecker"`` (Graph500), ``"power-law"`` (chosen exponent), ``"log-normal"`` (the
+            graphs of LFGraph, section 4.4), ``"path"`` or ``"grid"`` (searches of them are deep).
         path: tab-separated file, compressed if it ends in ``.gz`` or ``.zst``, or ``"-"``.
         scale: Kronecker: logarithm to base 2 of the number of vertices.
         edge_factor: Kronecker: edges per vertex; default 16.
-        vertices: power law and log-normal: number of vertices.
+        vertices: all but Kronecker: number of vertices.
         edges: power law: number of edges; default 16 a vertex.
         exponent: power law: exponent of the density of degrees, above 2; default 2.5.
         mu: log-normal: mean of the logarithm of a degree; default 4.
         sigma: log-normal: standard deviation of that logarithm; default 1.3.
         cap: log-normal: largest in-degree; default 128.
+        width: grid: vertices of a row; by default as many as there are rows.
+        shuffle: path and grid: shuffle the ids; by default they ascend along each row.
         seed: random seed; default 1.
         nodes: write tables with properties, for ``build(properties=True)``: the nodes that have an
             edge to this file, and the edges to ``path``. They follow ZipG's rules (section 6): nodes
@@ -402,6 +406,8 @@ def generate(
         "mu": mu,
         "sigma": sigma,
         "cap": cap,
+        "width": width,
+        "shuffle": shuffle or None,
         "seed": seed,
     }
     given = {name: value for name, value in parameters.items() if value is not None}

@@ -216,6 +216,10 @@ def test_generate_is_reproducible(tmp_path: Path) -> None:
     for kind in ("power-law", "log-normal"):
         done = run_cli("generate", kind, "--vertices", "500", tmp_path / f"{kind}.tsv")
         assert done.code == 0, done.err
+    for kind, edges in (("path", 499), ("grid", 955)):
+        out = tmp_path / f"{kind}.tsv"
+        done = run_cli("generate", kind, "--vertices", "500", "--shuffle", out, "--json")
+        assert done.code == 0 and done.json["edges"] == edges, done.err
     nodes = tmp_path / "nodes.tsv"
     tables = ["generate", "kronecker", "--scale", "10", tmp_path / "edges.tsv", "--unique-text"]
     done = run_cli(*tables, "--nodes", nodes)

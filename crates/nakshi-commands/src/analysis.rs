@@ -164,7 +164,7 @@ fn stats(outcome: &Outcome, graph: &Graph, cx: &Context, seconds: Seconds) -> St
             .summary
             .get("iterations")
             .and_then(Value::as_u64)
-            .unwrap_or(stats.iterations.len() as u64),
+            .unwrap_or(stats.steps()),
         seconds,
         memory: Memory { budget: cx.memory() },
         io: Io {

@@ -22,7 +22,7 @@ use nakshi_store::{Direction, List, VertexId};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Bytes of lists below which a pass is not worth a second thread.
-const INLINE_BYTES: u64 = 32 << 10;
+pub(crate) const INLINE_BYTES: u64 = 32 << 10;
 /// Members above which their bytes are not counted: surely enough for all threads.
 const COUNTED: usize = 4096;
 /// Requests given to the cache at once.

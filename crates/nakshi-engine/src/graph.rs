@@ -34,6 +34,12 @@ impl Heads {
     pub fn get(&self, v: VertexId) -> [VertexId; 2] {
         self.pairs.get(v as usize).copied().unwrap_or([v, v])
     }
+
+    /// Returns true if the heads of `v` are known, and are all its neighbours.
+    #[inline]
+    pub(crate) fn has_all(&self, v: VertexId) -> bool {
+        (v as usize) < self.pairs.len() && !self.more.get(v as usize)
+    }
 }
 
 /// A read of edge lists, or of a column beside them.
@@ -65,9 +71,19 @@ pub struct Graph {
     heads: [OnceLock<Arc<Heads>>; 2],
     /// Bytes read while opening.
     opened: u64,
+    /// Bytes of lists up to which a frontier is thin, where a test wants another bound.
+    #[cfg(test)]
+    pub(crate) thin: Option<u64>,
 }
 
 impl Graph {
+    /// The same graph, on which frontiers up to so many bytes of lists are thin.
+    #[cfg(test)]
+    pub(crate) fn with_thin(mut self, bytes: Option<u64>) -> Self {
+        self.thin = bytes;
+        self
+    }
+
     /// Number of vertices.
     pub fn num_vertices(&self) -> usize {
         self.n

@@ -31,7 +31,10 @@ mod searches;
 pub mod shared;
 mod source;
 mod stats;
+mod thin;
 mod vertex_set;
+#[cfg(test)]
+mod work;
 
 pub use both::both_lists;
 pub use context::{Context, EngineMode, NoProgress, Progress};

@@ -88,6 +88,8 @@ where
     T: Send,
     F: Fn(Range<usize>) -> Result<T> + Sync,
 {
+    #[cfg(test)]
+    crate::work::add(n);
     let blocks = n.div_ceil(BLOCK);
     let tickets = Tickets::new(blocks);
     let threads = cx.threads().min(blocks.div_ceil(2)).max(1);
@@ -129,6 +131,8 @@ where
     T: Send,
     F: Fn(usize, &mut [T]) -> Result<()> + Sync,
 {
+    #[cfg(test)]
+    crate::work::add(slice.len());
     let blocks = slice.len().div_ceil(BLOCK);
     let threads = cx.threads().min(blocks.div_ceil(2)).max(1);
     let queue = Mutex::new(slice.chunks_mut(BLOCK).enumerate());

@@ -10,6 +10,8 @@ use std::time::Instant;
 pub struct Iteration {
     /// The kind of work, in a word.
     pub phase: &'static str,
+    /// Steps that this entry sums up: several where they are short, as in a deep search.
+    pub steps: u64,
     /// Vertices in the frontier, or visited.
     pub frontier: u64,
     /// Seconds.
@@ -24,10 +26,27 @@ pub struct Iteration {
     pub misses: u64,
 }
 
+/// Iterations that a log keeps one by one; later ones add to the last of their phase.
+const MOST_ITERATIONS: usize = 10_000;
+
+impl Iteration {
+    /// Adds what happened later in the same phase.
+    fn add(&mut self, later: &Iteration) {
+        self.steps += later.steps;
+        self.frontier += later.frontier;
+        self.seconds += later.seconds;
+        self.bytes_read += later.bytes_read;
+        self.requests += later.requests;
+        self.hits += later.hits;
+        self.misses += later.misses;
+    }
+}
+
 /// A run's log and its totals.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct RunStats {
-    /// Iterations in order.
+    /// Iterations in order. Short steps are summed up, and from 10,000 iterations on all further ones of a
+    /// phase.
     pub iterations: Vec<Iteration>,
     /// Seconds in all.
     pub seconds: f64,
@@ -42,6 +61,11 @@ pub struct RunStats {
 }
 
 impl RunStats {
+    /// Steps of all iterations.
+    pub fn steps(&self) -> u64 {
+        self.iterations.iter().map(|iteration| iteration.steps).sum()
+    }
+
     /// Adds what happened afterwards.
     pub fn append(&mut self, later: RunStats) {
         self.iterations.extend(later.iterations);
@@ -80,19 +104,33 @@ impl<'g> IterationLog<'g> {
 
     /// Ends an iteration: its time and reads are what has passed since the last end.
     pub fn end(&mut self, phase: &'static str, frontier: u64) {
+        self.end_steps(phase, 1, frontier);
+    }
+
+    /// Ends several short steps, which are one iteration of the log; does nothing if there were none.
+    pub(crate) fn end_steps(&mut self, phase: &'static str, steps: u64, frontier: u64) {
+        if steps == 0 {
+            return;
+        }
         let (now, total) = (Instant::now(), self.graph.io_stats());
         let io = total - self.last_io;
         let seconds = (now - self.last).as_secs_f64();
         (self.last, self.last_io) = (now, total);
-        self.iterations.push(Iteration {
+        let iteration = Iteration {
             phase,
+            steps,
             frontier,
             seconds,
             bytes_read: io.bytes_read,
             requests: io.requests,
             hits: io.hits + io.pinned_hits,
             misses: io.misses,
-        });
+        };
+        let full = self.iterations.len() >= MOST_ITERATIONS;
+        match self.iterations.iter_mut().rfind(|last| full && last.phase == phase) {
+            Some(last) => last.add(&iteration),
+            None => self.iterations.push(iteration),
+        }
     }
 
     /// Iterations so far.

@@ -28,6 +28,17 @@ impl<W> Bits<W> {
     }
 }
 
+/// The members of a word whose first bit has the number `base`.
+fn members(base: usize, mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        (word != 0).then(|| {
+            let bit = word.trailing_zeros() as usize;
+            word &= word - 1;
+            base + bit
+        })
+    })
+}
+
 fn words_for(len: usize) -> usize {
     len.div_ceil(64)
 }
@@ -35,6 +46,8 @@ fn words_for(len: usize) -> usize {
 impl Bitmap {
     /// An empty set over `0..len`.
     pub fn new(len: usize) -> Self {
+        #[cfg(test)]
+        crate::work::add(words_for(len));
         Bitmap { words: vec![0; words_for(len)], len }
     }
 
@@ -120,15 +133,7 @@ impl Bitmap {
 
     /// The members in `from..to` in ascending order.
     pub fn iter_in(&self, from: usize, to: usize) -> impl Iterator<Item = usize> + '_ {
-        self.words_in(from, to).flat_map(|(base, mut word)| {
-            std::iter::from_fn(move || {
-                (word != 0).then(|| {
-                    let bit = word.trailing_zeros() as usize;
-                    word &= word - 1;
-                    base + bit
-                })
-            })
-        })
+        self.words_in(from, to).flat_map(|(base, word)| members(base, word))
     }
 
     /// Number of members in `from..to`.
@@ -147,6 +152,8 @@ impl Bitmap {
         let to = to.min(self.len);
         let first = from / 64;
         let last = words_for(to).max(first);
+        #[cfg(test)]
+        crate::work::add(last - first);
         let words = self.words.get(first..last.min(self.words.len())).unwrap_or(&[]);
         words.iter().enumerate().map(move |(k, &word)| {
             let base = (first + k) * 64;
@@ -165,6 +172,8 @@ impl Bitmap {
 impl AtomicBitmap {
     /// An empty set over `0..len`.
     pub fn new(len: usize) -> Self {
+        #[cfg(test)]
+        crate::work::add(words_for(len));
         AtomicBitmap { words: (0..words_for(len)).map(|_| AtomicU64::new(0)).collect(), len }
     }
 
@@ -185,6 +194,34 @@ impl AtomicBitmap {
             }
             _ => false,
         }
+    }
+
+    /// Adds `i`, for one thread alone, and tells whether it is new.
+    #[inline]
+    pub(crate) fn insert(&mut self, i: usize) -> bool {
+        let bit = 1u64 << (i % 64);
+        match self.words.get_mut(i / 64).map(AtomicU64::get_mut) {
+            Some(word) if i < self.len && *word & bit == 0 => {
+                *word |= bit;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Removes `i`, for one thread alone, and tells whether it was there.
+    #[inline]
+    pub(crate) fn remove(&mut self, i: usize) -> bool {
+        let bit = 1u64 << (i % 64);
+        let Some(word) = self.words.get_mut(i / 64).map(AtomicU64::get_mut) else { return false };
+        let there = *word & bit != 0;
+        *word &= !bit;
+        there
+    }
+
+    /// The members in ascending order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.words.len()).flat_map(|k| members(64 * k, self.word(k)))
     }
 
     /// Stores a whole word (bits `64 k ..`); for passes in which one worker owns the block.
@@ -256,6 +293,13 @@ impl VertexSet {
         VertexSet { bits: Bitmap::full(n), count: n }
     }
 
+    /// The set of some of `n` vertices, each named once.
+    pub(crate) fn of(n: usize, members: &[VertexId]) -> Self {
+        let mut bits = Bitmap::new(n);
+        members.iter().for_each(|&v| bits.set(v as usize));
+        VertexSet { bits, count: members.len() }
+    }
+
     /// Adds a vertex and tells whether it is new.
     pub fn insert(&mut self, v: VertexId) -> bool {
         let i = v as usize;
@@ -265,6 +309,12 @@ impl VertexSet {
             self.count += 1;
         }
         new
+    }
+
+    /// Removes a vertex.
+    pub(crate) fn remove(&mut self, v: VertexId) {
+        self.count -= usize::from(self.contains(v));
+        self.bits.clear(v as usize);
     }
 
     /// Returns true if `v` is a member.

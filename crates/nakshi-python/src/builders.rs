@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use nakshi::store::Store;
 use nakshi::store::export::ExportOptions;
 use nakshi::store::generate::{
-    Generator, Kronecker, LogNormal, NodeTexts, PowerLaw, affordable_threads, write, write_tables,
+    Generator, Grid, Kronecker, LogNormal, NodeTexts, PowerLaw, affordable_threads, write,
+    write_tables,
 };
 use nakshi::store::import::{self, Hooks, ImportOptions, Input, Ints, Numbers, Progress};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
@@ -230,6 +231,17 @@ enum Recipe {
         cap: Option<u32>,
         seed: Option<u64>,
     },
+    Path {
+        vertices: u64,
+        shuffle: Option<bool>,
+        seed: Option<u64>,
+    },
+    Grid {
+        vertices: u64,
+        width: Option<u64>,
+        shuffle: Option<bool>,
+        seed: Option<u64>,
+    },
 }
 
 impl Recipe {
@@ -237,12 +249,24 @@ impl Recipe {
         match self {
             Recipe::Kronecker { seed, .. }
             | Recipe::PowerLaw { seed, .. }
-            | Recipe::LogNormal { seed, .. } => seed.unwrap_or(1),
+            | Recipe::LogNormal { seed, .. }
+            | Recipe::Path { seed, .. }
+            | Recipe::Grid { seed, .. } => seed.unwrap_or(1),
         }
     }
 
     fn generator(self) -> Box<dyn Generator> {
+        let first = self.seed();
+        let shuffled = |shuffle: Option<bool>| shuffle.unwrap_or(false).then_some(first);
         match self {
+            Recipe::Path { vertices, shuffle, .. } => {
+                Box::new(Grid { shuffle: shuffled(shuffle), ..Grid::path(vertices) })
+            }
+            Recipe::Grid { vertices, width, shuffle, .. } => {
+                let d = Grid::square(vertices);
+                let width = width.unwrap_or(d.width);
+                Box::new(Grid { width, shuffle: shuffled(shuffle), ..d })
+            }
             Recipe::Kronecker { scale, edge_factor, seed } => {
                 let d = Kronecker::new(scale);
                 Box::new(Kronecker {

@@ -18,6 +18,7 @@ use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::parallel_for;
 use crate::stats::{IterationLog, RunStats};
+use crate::thin::Thin;
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::{Direction, VertexId};
 use serde::Serialize;
@@ -305,7 +306,12 @@ impl<const W: usize> Traversal<W> {
         }
         results.reached(&seen, 0);
         let mut depth = 0;
+        let mut thin = Thin::new(graph, &[Direction::Out], cx);
         while !self.frontier.is_empty() {
+            if let Some(members) = thin.members(&self.frontier)? {
+                depth = self.thin(&mut thin, members, (results, depth), &mut log)?;
+                continue;
+            }
             depth += 1;
             let open = self.open(cx)?;
             let touched = if graph.selective() || self.frontier.count() * 16 < open.count() {
@@ -321,6 +327,54 @@ impl<const W: usize> Traversal<W> {
             self.settle(touched, n, depth, results, cx)?;
         }
         Ok(log.finish())
+    }
+
+    /// Levels from a thin one on; returns the number of the last.
+    fn thin(
+        &mut self,
+        thin: &mut Thin<'_>,
+        members: Vec<VertexId>,
+        (results, mut depth): (&Results, u32),
+        log: &mut IterationLog,
+    ) -> Result<u32> {
+        let mut counts = vec![0u64; results.reach.len()];
+        let taken = thin.steps(members, |thin, members, next| {
+            depth += 1;
+            thin.visit(Direction::Out, members, |v, list| {
+                let now = load::<W>(&self.now, v as usize);
+                Ok(list.for_each(|u| {
+                    let (u, seen) = (u as usize, load::<W>(&self.seen, u as usize));
+                    let new: [u64; W] = std::array::from_fn(|w| now[w] & !seen[w]);
+                    if new != [0; W] {
+                        let old = load::<W>(&self.next, u);
+                        if old == [0; W] {
+                            next.push(u as VertexId);
+                        }
+                        store(&self.next, u, std::array::from_fn::<_, W, _>(|w| old[w] | new[w]));
+                    }
+                })?)
+            })?;
+            for &v in members {
+                store(&self.now, v as usize, [0; W]);
+            }
+            next.iter().for_each(|&u| self.advance(u as usize, depth, results, &mut counts));
+            results.reached(&counts, depth);
+            counts.fill(0);
+            Ok(())
+        })?;
+        log.end_steps("traverse", taken.steps, taken.members);
+        self.frontier = VertexSet::of(self.frontier.universe(), &taken.frontier);
+        Ok(depth)
+    }
+
+    /// Makes what `v` got in this level what it gives in the next.
+    fn advance(&self, v: usize, depth: u32, results: &Results, counts: &mut [u64]) {
+        let new = load::<W>(&self.next, v);
+        let seen = load::<W>(&self.seen, v);
+        store(&self.seen, v, std::array::from_fn::<_, W, _>(|w| seen[w] | new[w]));
+        store(&self.now, v, new);
+        store(&self.next, v, [0; W]);
+        results.record(v, new, depth, counts);
     }
 
     /// Vertices that some source has not reached.
@@ -406,12 +460,7 @@ impl<const W: usize> Traversal<W> {
         crate::parallel::parallel_for(cx, n, |block| {
             let mut counts = vec![0u64; results.reach.len()];
             for v in touched.bits().iter_in(block.start, block.end) {
-                let new = load::<W>(&self.next, v);
-                let seen = load::<W>(&self.seen, v);
-                store(&self.seen, v, std::array::from_fn::<_, W, _>(|w| seen[w] | new[w]));
-                store(&self.now, v, new);
-                store(&self.next, v, [0; W]);
-                results.record(v, new, depth, &mut counts);
+                self.advance(v, depth, results, &mut counts);
             }
             results.reached(&counts, depth);
             Ok(())

@@ -26,6 +26,7 @@ use crate::program::pull::programs::PullLevels;
 use crate::program::{ProgramConfig, programs, run_program};
 use crate::shared::{share_u32, zeroed};
 use crate::stats::{IterationLog, RunStats};
+use crate::thin::Thin;
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::{Direction, VertexId};
 use std::ops::ControlFlow;
@@ -193,7 +194,12 @@ impl Bfs {
         frontier.insert(self.source);
         search.visited.set(self.source as usize);
         log.end("heads", 0);
+        let mut thin = Thin::new(graph, &[Direction::Out], cx);
         while !frontier.is_empty() {
+            if let Some(members) = thin.members(&frontier)? {
+                frontier = search.thin(&mut thin, members, &mut log)?;
+                continue;
+            }
             search.level += 1;
             cx.progress().update("bfs", search.level.into(), 0);
             let size = frontier.count() as u64;
@@ -210,6 +216,9 @@ impl Bfs {
         Ok((levels, reached, log.finish()))
     }
 }
+
+/// Thin levels between two reports of progress.
+const PROGRESS: u32 = 1024;
 
 /// A search in progress.
 struct BfsSearch<'a> {
@@ -246,6 +255,50 @@ impl<'a> BfsSearch<'a> {
         let open = self.open as f64;
         let missed = misses(&self.heads, self.end, frontier, |v| !self.visited.get(v));
         Ok(open * 3.0 + costs.some(open * missed) < top_down)
+    }
+
+    /// Goes down from a thin frontier; returns the first that is not thin.
+    fn thin(
+        &mut self,
+        thin: &mut Thin<'_>,
+        members: Vec<VertexId>,
+        log: &mut IterationLog,
+    ) -> Result<VertexSet> {
+        let (graph, cx, heads) = (self.graph, self.cx, &self.heads);
+        let (levels, visited) = (self.levels, &mut self.visited);
+        let (mut level, known) = (self.level, members.len() as u64);
+        // In an undirected graph, heads are all of a list of two.
+        let short = |v: VertexId| !graph.directed() && heads.has_all(v);
+        let mut longer = Vec::new();
+        let taken = thin.steps(members, |thin, members, next| {
+            level += 1;
+            if level.is_multiple_of(PROGRESS) {
+                cx.progress().update("bfs", level.into(), 0);
+            }
+            let mut visit = |u: VertexId| {
+                if visited.insert(u as usize)
+                    && let Some(slot) = levels.get(u as usize)
+                {
+                    slot.store(level, Relaxed);
+                    next.push(u);
+                }
+            };
+            longer.clear();
+            for &v in members {
+                if short(v) {
+                    heads.get(v).into_iter().for_each(&mut visit);
+                } else {
+                    longer.push(v);
+                }
+            }
+            thin.visit(Direction::Out, &longer, |_, list| Ok(list.for_each(&mut visit)?))
+        })?;
+        self.level = level;
+        let reached = taken.members + taken.frontier.len() as u64 - known;
+        // Lossless: a number of vertices.
+        self.open = self.open.saturating_sub(reached as usize);
+        log.end_steps("top-down", taken.steps, taken.members);
+        Ok(VertexSet::of(self.graph.num_vertices(), &taken.frontier))
     }
 
     /// Visits the unvisited neighbours of the frontier.
@@ -415,7 +468,7 @@ mod tests {
         let lists = sample.adjacency();
         let levels = oracle::levels(&lists, source);
         let parents = oracle::parents(&lists, &levels);
-        for graph in [sample.graph(), sample.graph_on_ssd()] {
+        for graph in sample.graphs() {
             for cx in sample::contexts() {
                 for variant in [Variant::Direct, Variant::Vertex, Variant::Block] {
                     let config = Bfs { source, parents: true, variant };

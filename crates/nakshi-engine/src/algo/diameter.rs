@@ -16,6 +16,7 @@ use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::Outcome;
 use crate::stats::{IterationLog, RunStats};
+use crate::thin::{Taken, Thin};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::{Direction, VertexId};
 use std::ops::ControlFlow;
@@ -167,7 +168,19 @@ fn sweep(
         (std::slice::from_ref(&direction), std::slice::from_ref(&against))
     };
     let mut depth = 0;
+    let mut thin = Thin::new(graph, along, cx);
     loop {
+        if let Some(members) = thin.members(&frontier)? {
+            let taken = thin_levels(&mut thin, along, members, &mut visited)?;
+            log.end_steps("sweep", taken.steps, taken.members);
+            // Lossless: there are at most as many levels as vertices.
+            depth += taken.steps as u32;
+            if taken.frontier.is_empty() {
+                return Ok((depth - 1, VertexSet::of(n, &taken.before)));
+            }
+            left = n - visited.count();
+            frontier = VertexSet::of(n, &taken.frontier);
+        }
         // Vertices stand for edges here: the frontier of a power-law graph soon has the
         // hubs, after which the unvisited vertices have the shorter lists by far.
         let next = if graph.selective() || frontier.count() * 16 < left {
@@ -184,6 +197,28 @@ fn sweep(
         visited.unite(next.bits());
         frontier = next;
     }
+}
+
+/// Levels of a sweep from a thin frontier on.
+fn thin_levels(
+    thin: &mut Thin<'_>,
+    along: &[Direction],
+    members: Vec<VertexId>,
+    visited: &mut Bitmap,
+) -> Result<Taken> {
+    thin.steps(members, |thin, members, next| {
+        for &direction in along {
+            thin.visit(direction, members, |_, list| {
+                Ok(list.for_each(|u| {
+                    if !visited.get(u as usize) {
+                        visited.set(u as usize);
+                        next.push(u);
+                    }
+                })?)
+            })?;
+        }
+        Ok(())
+    })
 }
 
 fn pull(

@@ -11,6 +11,8 @@ pub mod bfs;
 pub mod cdlp;
 pub mod coloring;
 mod declaration;
+#[cfg(test)]
+mod deep;
 pub mod degrees;
 pub mod diameter;
 pub mod lcc;

@@ -110,7 +110,7 @@ pub(super) fn by_program(config: &Deltas, graph: &Graph, cx: &Context) -> Result
     let left = programs::PageRank::left(&states);
     let ranks = programs::PageRank::ranks(&states);
     // An iteration is logged for each of at most as many as a u32 says.
-    let iterations = u32::try_from(stats.iterations.len()).unwrap_or(u32::MAX);
+    let iterations = u32::try_from(stats.steps()).unwrap_or(u32::MAX);
     Ok(Spread { ranks, iterations, left, stats })
 }
 

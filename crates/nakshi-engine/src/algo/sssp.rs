@@ -23,7 +23,7 @@ use super::bfs::Bfs;
 use super::pulling::{self, PulledResult, Pulls};
 use super::shortest_parents::parents;
 use super::{Algorithm, Declared, Output, Parameter, algorithm, choices};
-use crate::context::Context;
+use crate::context::{Context, EngineMode};
 use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
@@ -34,9 +34,13 @@ use crate::program::block::{PerVertex, frontier_needs, run_frontier};
 use crate::program::pull::programs::PullShortestPaths;
 use crate::source::weights::Weights;
 use crate::stats::{IterationLog, RunStats};
+use crate::thin::Thin;
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::{ColumnType, Direction, List, VertexId};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 algorithm! {
     /// Shortest paths along out-edges by non-negative weights.
@@ -150,10 +154,10 @@ impl Algorithm for Sssp {
             needs.against = needs.against.filter(|_| !self.parents);
             return needs;
         }
-        // Distances as the kernel has them and as they are handed out, five bitmaps, and where
-        // the weights of each list are.
+        // Distances as the kernel has them and as they are handed out, five bitmaps, a pile of
+        // improved vertices, and where the weights of each list are.
         let kernel = if self.weight.is_some() && summary.weight_width == 8 { 8.0 } else { 4.0 };
-        let mut needs = Needs::new(kernel + 8.0 + 2.125 + parents, &[Direction::Out]);
+        let mut needs = Needs::new(kernel + 8.0 + 2.25 + parents, &[Direction::Out]);
         needs.directions.extend(incoming);
         Needs { column: self.weight.clone(), gathers: true, ..needs }
     }
@@ -250,7 +254,7 @@ fn refuse_negative(graph: &Graph, cx: &Context) -> Result<()> {
 }
 
 /// A path length: ordered, with an atomic cell.
-trait Length: Copy + PartialOrd + Send + Sync {
+trait Length: Copy + Ord + Send + Sync {
     type Cell: Sync + Send;
     fn cell(value: f64) -> Self::Cell;
     fn get(cell: &Self::Cell) -> Self;
@@ -280,12 +284,12 @@ impl Length for u32 {
 
     #[inline]
     fn get(cell: &AtomicU32) -> u32 {
-        cell.load(Ordering::Relaxed)
+        cell.load(Relaxed)
     }
 
     #[inline]
     fn lower(cell: &AtomicU32, value: u32) -> bool {
-        value < cell.load(Ordering::Relaxed) && value < cell.fetch_min(value, Ordering::Relaxed)
+        value < cell.load(Relaxed) && value < cell.fetch_min(value, Relaxed)
     }
 
     fn as_f64(self) -> f64 {
@@ -337,8 +341,28 @@ impl Length for u32 {
 }
 
 /// A double that is at least 0: its bits are ordered as it is.
-#[derive(Clone, Copy, PartialEq, PartialOrd)]
+#[derive(Clone, Copy)]
 struct Double(f64);
+
+impl Ord for Double {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Double {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Double {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Double {}
 
 impl Length for Double {
     type Cell = AtomicU64;
@@ -349,14 +373,14 @@ impl Length for Double {
 
     #[inline]
     fn get(cell: &AtomicU64) -> Double {
-        Double(f64::from_bits(cell.load(Ordering::Relaxed)))
+        Double(f64::from_bits(cell.load(Relaxed)))
     }
 
     #[inline]
     fn lower(cell: &AtomicU64, value: Double) -> bool {
         // Adding 0 turns a negative zero into a positive one, whose bits are 0.
         let bits = (value.0 + 0.0).to_bits();
-        bits < cell.load(Ordering::Relaxed) && bits < cell.fetch_min(bits, Ordering::Relaxed)
+        bits < cell.load(Relaxed) && bits < cell.fetch_min(bits, Relaxed)
     }
 
     fn as_f64(self) -> f64 {
@@ -446,36 +470,14 @@ impl Sssp {
             L::lower(cell, L::get(&L::cell(0.0)));
         }
         let search = SsspSearch::<L> {
+            graph,
             cells,
             improved: AtomicBitmap::new(n),
             expanded: AtomicBitmap::new(n),
             misfit: AtomicBool::new(false),
         };
         search.improved.set(self.source as usize);
-        let mut pace = Pace::new(self.delta, graph);
-        let mut threshold = 0.0;
-        let mut expanded = 0;
-        loop {
-            let (frontier, waiting) = search.take(threshold, cx)?;
-            if frontier.is_empty() {
-                let Some(least) = waiting else { break };
-                threshold = least + pace.delta;
-                continue;
-            }
-            let seen = search.step(graph, &frontier, cx)?;
-            if search.misfit.load(Ordering::Relaxed) {
-                return Ok(None);
-            }
-            log.end("relax", frontier.count() as u64);
-            expanded += frontier.count() as u64;
-            cx.progress().update("vertices expanded", expanded, 0);
-            if threshold == 0.0 {
-                pace.begin(seen);
-                threshold = pace.delta;
-            }
-            pace.adapt(seen);
-        }
-        Ok(Some(search.cells.into_iter().map(|cell| L::get(&cell).as_f64()).collect()))
+        search.settle(Pace::new(self.delta, graph), log, cx)
     }
 }
 
@@ -483,6 +485,8 @@ impl Sssp {
 struct Pace {
     delta: f64,
     fixed: bool,
+    /// True if weights have been seen.
+    begun: bool,
     arcs: u64,
 }
 
@@ -491,11 +495,14 @@ const FIRST: f64 = 32.0;
 
 impl Pace {
     fn new(delta: Option<f64>, graph: &Graph) -> Self {
-        Pace { delta: delta.unwrap_or(1.0), fixed: delta.is_some(), arcs: graph.num_arcs() }
+        let (fixed, arcs) = (delta.is_some(), graph.num_arcs());
+        Pace { delta: delta.unwrap_or(1.0), fixed, begun: false, arcs }
     }
 
+    /// Takes the first width from the first weights.
     fn begin(&mut self, seen: Expanded) {
-        if !self.fixed && seen.weighed > 0 {
+        let first = !std::mem::replace(&mut self.begun, true);
+        if first && !self.fixed && seen.weighed > 0 {
             let mean = seen.weight / seen.weighed as f64;
             self.delta = (mean / FIRST).max(f64::MIN_POSITIVE);
         }
@@ -520,7 +527,8 @@ impl Pace {
 }
 
 /// State that the workers of a step share.
-struct SsspSearch<L: Length> {
+struct SsspSearch<'a, L: Length> {
+    graph: &'a Graph,
     cells: Vec<L::Cell>,
     /// Vertices whose distance has improved since they were last expanded.
     improved: AtomicBitmap,
@@ -530,15 +538,158 @@ struct SsspSearch<L: Length> {
     misfit: AtomicBool,
 }
 
-impl<L: Length> SsspSearch<L> {
-    /// Takes the improved vertices with distances of at most `threshold` out of `improved`;
-    /// the second value is the least distance of those that stay.
-    fn take(&self, threshold: f64, cx: &Context) -> Result<(VertexSet, Option<f64>)> {
+/// Improved vertices with their distances, the nearest on top; some are out of date.
+type Pile<L> = BinaryHeap<Reverse<(L, VertexId)>>;
+
+/// Thin steps between two reports of progress.
+const PROGRESS: u64 = 1024;
+
+/// Improved vertices, as a step finds them.
+struct Piles {
+    /// Those within the threshold.
+    near: VertexSet,
+    /// Number of the others.
+    far: usize,
+    /// The least distance of the others; infinite if there are none.
+    least: f64,
+}
+
+impl<L: Length> SsspSearch<'_, L> {
+    /// Expands improved vertices until there are none; returns the distances of all vertices, or `None`
+    /// if one does not fit `L`.
+    fn settle(
+        mut self,
+        mut pace: Pace,
+        log: &mut IterationLog,
+        cx: &Context,
+    ) -> Result<Option<Vec<f64>>> {
+        let mut thin = Thin::new(self.graph, &[Direction::Out], cx);
+        let (mut threshold, mut expanded, mut left) = (0.0, 0, false);
+        loop {
+            let Piles { near, far, least } = self.take(threshold, cx)?;
+            if near.is_empty() && far == 0 {
+                break;
+            }
+            if !left && near.count() + far <= thin.most_members() {
+                near.iter().for_each(|v| _ = self.improved.insert(v as usize));
+                let next = self.settle_thin(&mut thin, &mut pace, &mut expanded, log, cx)?;
+                (threshold, left) = (next + pace.delta, true);
+            } else if near.is_empty() {
+                threshold = least + pace.delta;
+            } else {
+                let seen = self.step(&near, cx)?;
+                log.end("relax", near.count() as u64);
+                expanded += near.count() as u64;
+                left = false;
+                if !pace.begun {
+                    pace.begin(seen);
+                    threshold = pace.delta;
+                }
+                pace.adapt(seen);
+            }
+            if self.misfit.load(Relaxed) {
+                return Ok(None);
+            }
+            cx.progress().update("vertices expanded", expanded, 0);
+        }
+        Ok(Some(self.cells.into_iter().map(|cell| L::get(&cell).as_f64()).collect()))
+    }
+
+    /// Expands improved vertices in the order of their distances while they are few, by one thread: one
+    /// by one where lists are in memory, and as many at once as are within the width of a step where
+    /// they are read. Returns the least distance of those that it leaves.
+    fn settle_thin(
+        &mut self,
+        thin: &mut Thin<'_>,
+        pace: &mut Pace,
+        expanded: &mut u64,
+        log: &mut IterationLog,
+        cx: &Context,
+    ) -> Result<f64> {
+        let improved = self.improved.iter().filter_map(|v| Some((L::get(self.cells.get(v)?), v)));
+        // Lossless: vertices are below 2^32.
+        let mut pile: BinaryHeap<_> = improved.map(|(l, v)| Reverse((l, v as VertexId))).collect();
+        let on_ssd = self.graph.mode() == EngineMode::Ssd;
+        let (mut members, mut steps, mut count) = (Vec::new(), 0u64, 0);
+        let mut rest = f64::INFINITY;
+        let mut sum = Expanded::default();
+        while let Some(Reverse((least, _))) = pile.peek() {
+            let least = least.as_f64();
+            let limit = if on_ssd { least + pace.delta } else { least };
+            self.within(limit, &mut pile, &mut members);
+            if !thin.takes(&members)? || pile.len() > 2 * thin.most_members() {
+                members.iter().for_each(|&v| _ = self.improved.insert(v as usize));
+                rest = least;
+                break;
+            }
+            let seen = self.relax_thin(thin, &members, &mut pile)?;
+            if self.misfit.load(Relaxed) {
+                break;
+            }
+            (steps, count) = (steps + 1, count + members.len() as u64);
+            if steps.is_multiple_of(PROGRESS) {
+                cx.progress().update("vertices expanded", *expanded + count, 0);
+            }
+            sum = sum.plus(seen);
+            if on_ssd {
+                pace.begin(seen);
+                pace.adapt(seen);
+            }
+        }
+        pace.begin(sum);
+        *expanded += count;
+        log.end_steps("relax", steps, count);
+        Ok(rest)
+    }
+
+    /// Takes the improved vertices with distances of at most `limit` off a pile, into `members`.
+    fn within(&mut self, limit: f64, pile: &mut Pile<L>, members: &mut Vec<VertexId>) {
+        members.clear();
+        while let Some(top) = pile.peek_mut().filter(|top| top.0.0.as_f64() <= limit) {
+            let Reverse((_, v)) = PeekMut::pop(top);
+            // Others have been expanded since they were put on the pile.
+            if self.improved.remove(v as usize) {
+                members.push(v);
+            }
+        }
+        members.sort_unstable();
+    }
+
+    /// Relaxes the out-edges of `members`, and puts the vertices that they improve on a pile.
+    fn relax_thin(
+        &mut self,
+        thin: &mut Thin<'_>,
+        members: &[VertexId],
+        pile: &mut Pile<L>,
+    ) -> Result<Expanded> {
+        let SsspSearch { cells, improved, expanded, misfit, .. } = self;
+        let mut seen = Expanded::default();
+        thin.visit_weighted(Direction::Out, members, |v, list, weights| {
+            let Some(own) = cells.get(v as usize) else { return Ok(()) };
+            seen.count(list, weights, !expanded.insert(v as usize));
+            let fits = L::get(own).expand(list, weights, |u, length| {
+                if let Some(cell) = cells.get(u as usize)
+                    && L::lower(cell, length)
+                {
+                    improved.insert(u as usize);
+                    pile.push(Reverse((length, u)));
+                }
+            })?;
+            if !fits {
+                *misfit.get_mut() = true;
+            }
+            Ok(())
+        })?;
+        Ok(seen)
+    }
+
+    /// Takes the improved vertices with distances of at most `threshold` out of `improved`.
+    fn take(&self, threshold: f64, cx: &Context) -> Result<Piles> {
         let SsspSearch { cells, improved, .. } = self;
         let n = cells.len();
-        let frontier = AtomicBitmap::new(n);
-        let least = map_blocks(cx, n, |block| {
-            let mut least = f64::INFINITY;
+        let near = AtomicBitmap::new(n);
+        let parts = map_blocks(cx, n, |block| {
+            let (mut least, mut far) = (f64::INFINITY, 0);
             for k in block.start / 64..block.end.div_ceil(64) {
                 let word = improved.word(k);
                 let (mut rest, mut taken) = (word, 0u64);
@@ -551,22 +702,24 @@ impl<L: Length> SsspSearch<L> {
                         taken |= 1 << bit;
                     } else {
                         least = least.min(length);
+                        far += 1;
                     }
                 }
                 if taken != 0 {
                     improved.store_word(k, word & !taken);
-                    frontier.store_word(k, taken);
+                    near.store_word(k, taken);
                 }
             }
-            Ok(least)
+            Ok((least, far))
         })?;
-        let least = least.into_iter().fold(f64::INFINITY, f64::min);
-        Ok((frontier.into(), least.is_finite().then_some(least)))
+        let add = |(least, far): (f64, usize), (low, more)| (least.min(low), far + more);
+        let (least, far) = parts.into_iter().fold((f64::INFINITY, 0), add);
+        Ok(Piles { near: near.into(), far, least })
     }
 
     /// Relaxes the out-edges of `frontier`.
-    fn step(&self, graph: &Graph, frontier: &VertexSet, cx: &Context) -> Result<Expanded> {
-        let parts = graph.gather_weighted(
+    fn step(&self, frontier: &VertexSet, cx: &Context) -> Result<Expanded> {
+        let parts = self.graph.gather_weighted(
             Direction::Out,
             frontier,
             cx,
@@ -582,7 +735,7 @@ impl<L: Length> SsspSearch<L> {
                     }
                 })?;
                 if !fits {
-                    self.misfit.store(true, Ordering::Relaxed);
+                    self.misfit.store(true, Relaxed);
                 }
                 Ok(())
             },
@@ -627,8 +780,13 @@ mod tests {
             let (n, edges, directed) = (sample.n, &sample.edges, sample.directed);
             let weight = (!unit).then(|| "w".into());
             let config = Sssp { source, delta, weight, ..Sssp::default() };
-            let ssd = Graph::from_edges_on_ssd(n, edges, directed, given, 16 << 10, &|b| b);
-            for graph in [Graph::from_edges(n, edges, directed, given).unwrap(), ssd.unwrap()] {
+            let on_ssd = || Graph::from_edges_on_ssd(n, edges, directed, given, 16 << 10, &|b| b);
+            let in_memory = || Graph::from_edges(n, edges, directed, given);
+            let bounds = [None, Some(0), Some(24)].into_iter();
+            let graphs = bounds.flat_map(|thin| {
+                [in_memory(), on_ssd()].map(|graph| graph.unwrap().with_thin(thin))
+            });
+            for graph in graphs {
                 for cx in contexts() {
                     let blocks = Sssp { variant: Variant::Block, ..config.clone() };
                     let distances = blocks.run(&graph, &cx).unwrap().distances;

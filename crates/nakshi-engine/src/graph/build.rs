@@ -134,6 +134,8 @@ impl EdgeArrays<'_> {
             store: None,
             heads: Default::default(),
             opened: 0,
+            #[cfg(test)]
+            thin: None,
         })
     }
 

@@ -83,6 +83,8 @@ impl Graph {
             store: Some(Arc::clone(store)),
             heads: Default::default(),
             opened: 0,
+            #[cfg(test)]
+            thin: None,
         };
         for direction in [Direction::Out, Direction::In] {
             let slot = store.resolve(direction);

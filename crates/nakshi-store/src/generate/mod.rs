@@ -1,8 +1,9 @@
-//! Synthetic power-law graphs of any size: seeded, streaming, the same for any number of threads.
+//! Synthetic graphs of any size: seeded, streaming, the same for any number of threads.
 //!
 //! - [`Kronecker`]: the Graph500 generator
 //! - [`PowerLaw`]: degrees with a chosen exponent
 //! - [`LogNormal`]: the graphs of LFGraph, section 4.4
+//! - [`Grid`]: grids and paths, on which searches are deep
 //! - [`write_tables`]: properties for their vertices and edges, with [`NodeTexts`] that repeat or not
 //! - [`Generator`]: the interface of all generators; [`write()`] makes an edge list in text
 //!
@@ -10,6 +11,7 @@
 //! thread can make any piece. [`crate::import::Input::Generated`] feeds the importer.
 
 mod attributes;
+mod grid;
 mod kronecker;
 mod log_normal;
 mod power_law;
@@ -17,6 +19,7 @@ mod random;
 mod text;
 
 pub use attributes::{NodeTexts, write_tables};
+pub use grid::Grid;
 pub use kronecker::Kronecker;
 pub use log_normal::LogNormal;
 pub use power_law::PowerLaw;
@@ -96,5 +99,27 @@ mod tests {
         let quartile = |part: usize| (out[out.len() * part / 4] as f64).ln();
         let sigma = (quartile(3) - quartile(1)) / 1.349;
         assert!((sigma - 1.3).abs() < 0.15, "{sigma}");
+    }
+
+    #[test]
+    fn grids_have_their_rows_and_columns() {
+        for (vertices, width) in [(1, 1), (7, 7), (12, 4), (14, 4), (5, 1), (3, 9)] {
+            let grid = Grid { vertices, width, shuffle: None };
+            let near = |[a, b]: [u64; 2]| {
+                (b == a + 1 && a / width == b / width) || (b == a + width && b < vertices)
+            };
+            let found: Vec<_> = edges(&grid).collect();
+            assert!(found.iter().all(|edge| near(*edge)), "{found:?}");
+            assert_eq!(found.len() as u64, grid.expected_edges(), "{vertices} by {width}");
+            let shuffled = Grid { shuffle: Some(3), ..grid };
+            let degrees = |grid: &Grid| {
+                let mut all = [degrees(grid, 0), degrees(grid, 1)].map(HashMap::into_values);
+                let mut counts: Vec<u64> = all.iter_mut().flatten().collect();
+                counts.sort_unstable();
+                counts
+            };
+            assert_eq!(degrees(&shuffled), degrees(&Grid { shuffle: None, ..shuffled.clone() }));
+        }
+        assert_eq!((Grid::square(10).width, Grid::square(9).width, Grid::path(9).width), (4, 3, 9));
     }
 }

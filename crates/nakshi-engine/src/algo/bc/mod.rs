@@ -6,12 +6,11 @@
 //! list, in list order, what its neighbours one level away hold. So there are no atomic
 //! additions, and the result is the same to the last bit for any number of threads.
 //! A step from a level with few edges first marks the vertices that these reach, and only those read
-//! their lists.
+//! their lists. A thin level hands its counts on along its own lists, in the same order of additions.
 //!
-//! State per vertex: the level (2 bytes), the number of shortest paths as a double, which
-//! on the way back is replaced by (1 + dependency) / paths, all that the level above needs,
-//! and the score as a double; four bits for sets. From level 65,535 on a search keeps the
-//! order of visits instead of levels (4 bytes each), which must fit beside the estimate.
+//! State per vertex: its place in the order of visits (4 bytes and a bit), the number of shortest
+//! paths as a double, which on the way back is replaced by (1 + dependency) / paths, all that the
+//! level above needs, and the score as a double; five bits for sets.
 //!
 //! Scores follow NetworkX: ends do not count, and an undirected path counts once, not
 //! once in each direction. Path counts are exact up to 2^53; beyond, scores carry the
@@ -30,8 +29,10 @@ use crate::program::block::programs::{BlockDependencies, BlockPaths};
 use crate::program::block::{block_needs, run_blocks};
 use crate::shared::{SharedF64, share_f64};
 use crate::stats::{IterationLog, RunStats};
+use crate::thin::Thin;
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::{Direction, List, VertexId};
+use std::ops::Range;
 
 mod levels;
 use levels::Levels;
@@ -114,8 +115,8 @@ impl Algorithm for Bc {
             let directions = vec![Direction::In, Direction::Out];
             return Needs { state_bytes_per_vertex: 12.0 + 16.0 + 8.0, directions, ..needs };
         }
-        // Level, paths, score, and four bitmaps.
-        let needs = Needs::new(2.0 + 8.0 + 8.0 + 0.5, &[Direction::Out, Direction::In]);
+        // Order of visits, paths, score, and six bitmaps.
+        let needs = Needs::new(4.0 + 8.0 + 8.0 + 0.75, &[Direction::Out, Direction::In]);
         Needs { gathers: true, against: Some(Direction::In), ..needs }
     }
 
@@ -199,12 +200,23 @@ fn by_blocks(
 
 struct BcState {
     levels: Levels,
-    /// Edges of each level; none are counted along selected lists alone.
-    edges: Vec<u64>,
+    /// Numbers of the levels that were not thin, and their edges; along selected lists alone none are
+    /// counted.
+    edges: Vec<(usize, u64)>,
     /// Shortest paths from the source; on the way back (1 + dependency) / paths.
     paths: Vec<f64>,
     /// True if this source is the only one, so that the progress is that of its search.
     alone: bool,
+}
+
+/// A search on its way down.
+struct Descent {
+    visited: Bitmap,
+    frontier: VertexSet,
+    /// Edges of the frontier.
+    near: u64,
+    /// Edges of vertices that are not visited.
+    left: u64,
 }
 
 impl BcState {
@@ -221,7 +233,7 @@ impl BcState {
         cx: &Context,
     ) -> Result<usize> {
         let n = graph.num_vertices();
-        self.levels.clear(cx)?;
+        self.levels.clear();
         self.edges.clear();
         for_each_block_mut(cx, &mut self.paths, |_, part| {
             part.fill(0.0);
@@ -230,37 +242,88 @@ impl BcState {
         if let Some(one) = self.paths.get_mut(source as usize) {
             *one = 1.0;
         }
-        let mut visited = Bitmap::new(n);
-        let mut frontier = VertexSet::new(n);
-        frontier.insert(source);
-        let (mut near, mut left) = (1, graph.num_arcs());
-        loop {
-            visited.unite(frontier.bits());
-            self.levels.push(&frontier, cx)?;
-            self.edges.push(near);
-            let level = Level { members: &frontier, values: share_f64(&mut self.paths) };
-            let (next, edges) = if graph.selective() {
-                (level.hand_on_paths(graph, &visited, cx)?, 0)
-            } else {
-                // Candidates: what the frontier reaches, or all that is left, by their edges.
-                let candidates = if is_small(near, left) {
-                    reach(graph, &[Direction::Out], &frontier, &visited, cx)?
-                } else {
-                    visited.complement().into()
-                };
-                level.count_paths(graph, &candidates, cx)?
-            };
-            log.end("search", frontier.count() as u64);
-            if next.is_empty() {
-                return Ok(self.levels.depth());
-            }
+        let mut at = Descent {
+            visited: Bitmap::new(n),
+            frontier: VertexSet::of(n, &[source]),
+            near: 1,
+            left: graph.num_arcs(),
+        };
+        at.visited.set(source as usize);
+        let mut thin = Thin::new(graph, &[Direction::Out], cx);
+        while !at.frontier.is_empty() {
             if self.alone {
-                cx.progress().update("search", graph.num_arcs() - left, graph.num_arcs());
+                cx.progress().update("search", graph.num_arcs() - at.left, graph.num_arcs());
             }
-            near = edges;
-            left = left.saturating_sub(edges);
-            frontier = next;
+            match thin.members(&at.frontier)? {
+                Some(members) => self.descend_thin(graph, &mut thin, members, &mut at, log)?,
+                None => self.descend(graph, &mut at, log, cx)?,
+            }
         }
+        Ok(self.levels.depth())
+    }
+
+    /// One level of a search.
+    fn descend(
+        &mut self,
+        graph: &Graph,
+        at: &mut Descent,
+        log: &mut IterationLog,
+        cx: &Context,
+    ) -> Result<()> {
+        let Descent { visited, frontier, near, left } = at;
+        self.edges.push((self.levels.depth(), *near));
+        self.levels.push(frontier.iter());
+        let level = Level { members: frontier, values: share_f64(&mut self.paths) };
+        let (next, edges) = if graph.selective() {
+            (level.hand_on_paths(graph, visited, cx)?, 0)
+        } else {
+            // Candidates: what the frontier reaches, or all that is left, by their edges.
+            let candidates = if is_small(*near, *left) {
+                reach(graph, &[Direction::Out], frontier, visited, cx)?
+            } else {
+                visited.complement().into()
+            };
+            level.count_paths(graph, &candidates, cx)?
+        };
+        log.end("search", frontier.count() as u64);
+        visited.unite(next.bits());
+        (*near, *left) = (edges, left.saturating_sub(edges));
+        *frontier = next;
+        Ok(())
+    }
+
+    /// Levels from a thin one on.
+    fn descend_thin(
+        &mut self,
+        graph: &Graph,
+        thin: &mut Thin<'_>,
+        members: Vec<VertexId>,
+        at: &mut Descent,
+        log: &mut IterationLog,
+    ) -> Result<()> {
+        let BcState { levels, paths, .. } = self;
+        let Descent { visited, left, .. } = at;
+        let taken = thin.steps(members, |thin, members, next| {
+            levels.push(members.iter().copied());
+            thin.visit_in_order(Direction::Out, members, |v, list| {
+                let own = paths.get(v as usize).copied().unwrap_or(0.0);
+                *left = left.saturating_sub(list.len() as u64);
+                for &u in list.iter().filter(|&&u| !visited.get(u as usize)) {
+                    if let Some(paths) = paths.get_mut(u as usize) {
+                        if *paths == 0.0 {
+                            next.push(u);
+                        }
+                        *paths += own;
+                    }
+                }
+            })?;
+            next.iter().for_each(|&u| visited.set(u as usize));
+            Ok(())
+        })?;
+        log.end_steps("search", taken.steps, taken.members);
+        at.near = bytes(graph, &taken.frontier)?;
+        at.frontier = VertexSet::of(graph.num_vertices(), &taken.frontier);
+        Ok(())
     }
 
     /// Adds the dependencies on each vertex to its score, from the last level up.
@@ -271,31 +334,73 @@ impl BcState {
         log: &mut IterationLog,
         cx: &Context,
     ) -> Result<()> {
-        let depth = self.levels.depth();
-        let Some(last) = depth.checked_sub(1) else { return Ok(()) };
-        let mut below = self.levels.members(last, cx)?;
+        let n = graph.num_vertices();
+        let mut number = self.levels.depth();
+        let Some(mut last) = self.levels.pop() else { return Ok(()) };
+        let mut thin = Thin::new(graph, &[Direction::Out], cx);
+        let mut below = VertexSet::of(n, self.levels.members(&last));
+        let mut above = VertexSet::new(n);
         self.end_paths(below.bits(), cx)?;
+        let (mut steps, mut visited) = (0, 0);
+        number -= 1;
         // Not level 0: paths that start at the source do not lead through it.
-        for k in (1..last).rev() {
-            let members = self.levels.members(k, cx)?;
-            let edges = |level: usize| self.edges.get(level).copied().unwrap_or(0);
-            let few = !graph.selective() && is_small(edges(k + 1), edges(k));
-            let marked;
-            let above = if few {
-                let mut others = members.bits().complement();
-                marked = reach(graph, &[Direction::In], &below, &others, cx)?;
-                others.unite(marked.bits());
-                self.end_paths(&others.complement(), cx)?;
-                &marked
+        while number > 1 {
+            number -= 1;
+            let Some(place) = self.levels.pop() else { break };
+            let members = self.levels.members(&place);
+            if thin.takes(members)? {
+                let level = Level { members: &below, values: share_f64(&mut self.paths) };
+                level.depend_thin(&mut thin, members, share_f64(scores))?;
+                steps += 1;
+                visited += members.len() as u64;
             } else {
-                &members
-            };
-            let level = Level { members: &below, values: share_f64(&mut self.paths) };
-            level.depend(graph, above, share_f64(scores), cx)?;
-            log.end("flow back", members.count() as u64);
-            below = members;
+                log.end_steps("flow back", steps, visited);
+                (steps, visited) = (0, 0);
+                members.iter().for_each(|&v| _ = above.insert(v));
+                self.depend(graph, (number, &last), (&below, &above), scores, cx)?;
+                log.end("flow back", above.count() as u64);
+                self.levels.members(&place).iter().for_each(|&v| above.remove(v));
+            }
+            self.levels.members(&last).iter().for_each(|&v| below.remove(v));
+            self.levels.members(&place).iter().for_each(|&v| _ = below.insert(v));
+            last = place;
         }
+        log.end_steps("flow back", steps, visited);
         Ok(())
+    }
+
+    /// Adds the dependencies on the members of level `number`, from those `below`, whose place is `last`.
+    fn depend(
+        &mut self,
+        graph: &Graph,
+        (number, last): (usize, &Range<usize>),
+        (below, members): (&VertexSet, &VertexSet),
+        scores: &mut [f64],
+        cx: &Context,
+    ) -> Result<()> {
+        let near = match self.edges_of(number + 1) {
+            Some(edges) => edges,
+            None => bytes(graph, self.levels.members(last))?,
+        };
+        let far = self.edges_of(number).unwrap_or(0);
+        let marked;
+        let above = if !graph.selective() && is_small(near, far) {
+            let mut others = members.bits().complement();
+            marked = reach(graph, &[Direction::In], below, &others, cx)?;
+            others.unite(marked.bits());
+            self.end_paths(&others.complement(), cx)?;
+            &marked
+        } else {
+            members
+        };
+        let level = Level { members: below, values: share_f64(&mut self.paths) };
+        level.depend(graph, above, share_f64(scores), cx)
+    }
+
+    /// Edges of a level, if they were counted; forgets those of the levels below it.
+    fn edges_of(&mut self, number: usize) -> Option<u64> {
+        while self.edges.pop_if(|(level, _)| *level > number).is_some() {}
+        self.edges.last().filter(|(level, _)| *level == number).map(|(_, edges)| *edges)
     }
 
     /// Prepares the way back for vertices on which no dependency rests: (1 + 0) / paths.
@@ -309,6 +414,11 @@ impl BcState {
             Ok(())
         })
     }
+}
+
+/// Bytes of the lists of some vertices, which stand for their edges where these are not counted.
+fn bytes(graph: &Graph, members: &[VertexId]) -> Result<u64> {
+    members.iter().map(|&v| graph.list_bytes(Direction::Out, v)).sum()
 }
 
 /// Returns true if marking what `near` edges reach is cheap beside reading `far` edges.
@@ -400,18 +510,31 @@ impl Level<'_> {
             above,
             cx,
             |_| (),
-            |(), v, list| {
-                let share = self.sum(list)?;
-                let slots = (self.values.get(v as usize), scores.get(v as usize));
-                if let (Some(value), Some(score)) = slots {
-                    let paths = value.get();
-                    let dependency = paths * share;
-                    score.set(score.get() + dependency);
-                    value.set((1.0 + dependency) / paths);
-                }
-                Ok(())
-            },
+            |(), v, list| self.depend_one(v, list, scores),
         )?;
+        Ok(())
+    }
+
+    /// Dependencies of the level before this one, if it is thin.
+    fn depend_thin(
+        &self,
+        thin: &mut Thin<'_>,
+        above: &[VertexId],
+        scores: &[SharedF64],
+    ) -> Result<()> {
+        thin.visit(Direction::Out, above, |v, list| self.depend_one(v, list, scores))
+    }
+
+    /// Dependency of a vertex of the level before this one.
+    fn depend_one(&self, v: VertexId, list: &List<'_>, scores: &[SharedF64]) -> Result<()> {
+        let share = self.sum(list)?;
+        let slots = (self.values.get(v as usize), scores.get(v as usize));
+        if let (Some(value), Some(score)) = slots {
+            let paths = value.get();
+            let dependency = paths * share;
+            score.set(score.get() + dependency);
+            value.set((1.0 + dependency) / paths);
+        }
         Ok(())
     }
 }

@@ -3,6 +3,9 @@
 use crate::{Context, Graph};
 use proptest::prelude::*;
 
+/// Bounds of thin frontiers: the engine's own, none at all, and one that frontiers of small graphs cross.
+const BOUNDS: [Option<u64>; 3] = [None, Some(0), Some(24)];
+
 /// A graph as its edges, with self-loops, duplicates and isolated vertices.
 #[derive(Debug, Clone)]
 pub(crate) struct Sample {
@@ -46,12 +49,21 @@ impl Sample {
         Graph::from_edges_selective(self.n, &self.edges, self.directed, 16 << 10).unwrap()
     }
 
-    /// The graph in memory, in SSD mode and in selective mode, each with one and with two threads.
+    /// The graph in memory and in SSD mode, with frontiers that are thin by different bounds.
+    pub(crate) fn graphs(&self) -> Vec<Graph> {
+        let with = |bound: Option<u64>| {
+            [self.graph(), self.graph_on_ssd()].map(|graph| graph.with_thin(bound))
+        };
+        BOUNDS.into_iter().flat_map(with).collect()
+    }
+
+    /// The graphs of [`Sample::graphs`] and one in selective mode, each with one and with two threads.
     pub(crate) fn settings(&self) -> Vec<(Graph, Context)> {
-        let graphs =
-            contexts().map(|_| [self.graph(), self.graph_on_ssd(), self.graph_selective()]);
-        let with = |(graphs, cx): ([Graph; 3], Context)| graphs.map(|graph| (graph, cx.clone()));
-        graphs.into_iter().zip(contexts()).flat_map(with).collect()
+        let with = |cx: Context| {
+            let graphs = self.graphs().into_iter().chain([self.graph_selective()]);
+            graphs.map(move |graph| (graph, cx.clone()))
+        };
+        contexts().into_iter().flat_map(with).collect()
     }
 
     /// Compares what `run` finds in each of the [`Sample::settings`] with `expected`.
