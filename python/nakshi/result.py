@@ -48,7 +48,7 @@ class Result:
             ``peak_rss``: the most that the whole process has had resident, interpreter and other
             data included), ``io`` (``bytes_read``,
             ``requests``, ``hits``, ``misses``), ``per_iteration``, a list of the same per
-            iteration; in ``io`` also ``pinned_hits`` (of the hits, lists of the static cache and
+            iteration (``steps`` tells how many short steps an entry sums up); in ``io`` also ``pinned_hits`` (of the hits, lists of the static cache and
             pages kept from one pass to the next) and ``page_utilisation`` (share of the 64-byte
             units of cached pages that the run touched, or ``None``).
     """
