@@ -75,7 +75,9 @@ def ours(
     budget = None
     if engine == "ssd":
         told = {name: value for name, value in arguments(kernel, graph).items()}
-        words = [f"--{name}={value[0] if name == 'sources' else value}" for name, value in told.items()]
+        words = [
+            f"--{name}={value[0] if name == 'sources' else value}" for name, value in told.items()
+        ]
         budget = product.minimum([kernel, str(store), *words, "--threads", str(options.threads)])
     opened = nakshi.open(store)
 

@@ -1,10 +1,11 @@
-//! *Thin* frontiers: steps that read too few lists for a second thread, or for sets over all vertices.
+//! *Thin* frontiers: steps that read too few lists for a second thread, or for sets over all
+//! vertices.
 //!
-//! A step that shares its frontier as a bitmap costs a pass over the words of that bitmap, whatever the
-//! frontier has. On a path, a road network or a chain of calls that pass is nearly the whole time. So
-//! searches keep a thin frontier as a list, and one thread goes on with it from level to level. The bound
-//! grows with the graph: a step that is not thin reads so much that the words of its sets cost little
-//! beside, and so all steps of a search together cost what the lists cost.
+//! A step that shares its frontier as a bitmap costs a pass over the words of that bitmap, whatever
+//! the frontier has. On a path, a road network or a chain of calls that pass is nearly the whole
+//! time. So searches keep a thin frontier as a list, and one thread goes on with it from level to
+//! level. The bound grows with the graph: a step that is not thin reads so much that the words of
+//! its sets cost little beside, and so all steps of a search together cost what the lists cost.
 
 use crate::context::Context;
 use crate::error::Result;
@@ -103,8 +104,8 @@ impl<'g> Thin<'g> {
         Ok(self.takes(&members)?.then_some(members))
     }
 
-    /// Takes steps from `members`, each from the members of the last, until there are none or too many. A
-    /// step adds what it reaches to its second list.
+    /// Takes steps from `members`, each from what the last one reached, until there are none or too
+    /// many. A step adds what it reaches to its second list, each vertex once.
     ///
     /// # Errors
     /// Those of `step`; as [`Thin::takes`].

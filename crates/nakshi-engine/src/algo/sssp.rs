@@ -555,8 +555,8 @@ struct Piles {
 }
 
 impl<L: Length> SsspSearch<'_, L> {
-    /// Expands improved vertices until there are none; returns the distances of all vertices, or `None`
-    /// if one does not fit `L`.
+    /// Expands improved vertices until there are none; returns the distances of all vertices, or
+    /// `None` if one does not fit `L`.
     fn settle(
         mut self,
         mut pace: Pace,
@@ -595,9 +595,9 @@ impl<L: Length> SsspSearch<'_, L> {
         Ok(Some(self.cells.into_iter().map(|cell| L::get(&cell).as_f64()).collect()))
     }
 
-    /// Expands improved vertices in the order of their distances while they are few, by one thread: one
-    /// by one where lists are in memory, and as many at once as are within the width of a step where
-    /// they are read. Returns the least distance of those that it leaves.
+    /// Expands improved vertices in the order of their distances while they are few, by one thread:
+    /// one by one where lists are in memory, and as many at once as are within the width of a step
+    /// where they are read. Returns the least distance of those that it leaves.
     fn settle_thin(
         &mut self,
         thin: &mut Thin<'_>,
