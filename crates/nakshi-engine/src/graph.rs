@@ -34,12 +34,6 @@ impl Heads {
     pub fn get(&self, v: VertexId) -> [VertexId; 2] {
         self.pairs.get(v as usize).copied().unwrap_or([v, v])
     }
-
-    /// Returns true if the heads of `v` are known, and are all its neighbours.
-    #[inline]
-    pub(crate) fn has_all(&self, v: VertexId) -> bool {
-        (v as usize) < self.pairs.len() && !self.more.get(v as usize)
-    }
 }
 
 /// A read of edge lists, or of a column beside them.

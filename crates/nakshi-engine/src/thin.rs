@@ -137,9 +137,6 @@ impl<'g> Thin<'g> {
         mut visit: impl FnMut(VertexId, &List<'_>) -> Result<()>,
     ) -> Result<()> {
         self.request(members)?;
-        if members.is_empty() {
-            return Ok(());
-        }
         let reader = reader(&mut self.readers, self.graph, direction, self.cx)?;
         reader.read(&self.requests, &mut |_, v, list| visit(v, list))
     }

@@ -264,34 +264,23 @@ impl<'a> BfsSearch<'a> {
         members: Vec<VertexId>,
         log: &mut IterationLog,
     ) -> Result<VertexSet> {
-        let (graph, cx, heads) = (self.graph, self.cx, &self.heads);
         let (levels, visited) = (self.levels, &mut self.visited);
         let (mut level, known) = (self.level, members.len() as u64);
-        // In an undirected graph, heads are all of a list of two.
-        let short = |v: VertexId| !graph.directed() && heads.has_all(v);
-        let mut longer = Vec::new();
         let taken = thin.steps(members, |thin, members, next| {
             level += 1;
             if level.is_multiple_of(PROGRESS) {
-                cx.progress().update("bfs", level.into(), 0);
+                self.cx.progress().update("bfs", level.into(), 0);
             }
-            let mut visit = |u: VertexId| {
-                if visited.insert(u as usize)
-                    && let Some(slot) = levels.get(u as usize)
-                {
-                    slot.store(level, Relaxed);
-                    next.push(u);
-                }
-            };
-            longer.clear();
-            for &v in members {
-                if short(v) {
-                    heads.get(v).into_iter().for_each(&mut visit);
-                } else {
-                    longer.push(v);
-                }
-            }
-            thin.visit(Direction::Out, &longer, |_, list| Ok(list.for_each(&mut visit)?))
+            thin.visit(Direction::Out, members, |_, list| {
+                Ok(list.for_each(|u| {
+                    if visited.insert(u as usize)
+                        && let Some(slot) = levels.get(u as usize)
+                    {
+                        slot.store(level, Relaxed);
+                        next.push(u);
+                    }
+                })?)
+            })
         })?;
         self.level = level;
         let reached = taken.members + taken.frontier.len() as u64 - known;
