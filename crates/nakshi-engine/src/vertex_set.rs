@@ -39,6 +39,22 @@ fn members(base: usize, mut word: u64) -> impl Iterator<Item = usize> {
     })
 }
 
+/// The word that flags make, up to 64 bytes of which each is 0 or not.
+pub(crate) fn word_of(flags: &[u8]) -> u64 {
+    // In each byte its lowest bit, or all but its highest one.
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x7F7F_7F7F_7F7F_7F7F;
+    let eights = flags.chunks(8).enumerate();
+    eights.fold(0, |word, (k, flags)| {
+        let mut eight = [0; 8];
+        eight[..flags.len()].copy_from_slice(flags);
+        let bytes = u64::from_le_bytes(eight);
+        let ones = (((bytes & HIGH) + HIGH) | bytes) >> 7 & LOW;
+        // Adds up the byte at place i times 2^i in the highest byte.
+        word | (ones.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * k)
+    })
+}
+
 fn words_for(len: usize) -> usize {
     len.div_ceil(64)
 }
@@ -374,6 +390,16 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn a_word_has_the_flags(flags in prop::collection::vec(0u8..=255, 0..65)) {
+            let flags: Vec<u8> = flags.into_iter().map(|f| if f % 2 == 0 { 0 } else { f }).collect();
+            let word = word_of(&flags);
+            for bit in 0..64 {
+                let flag = flags.get(bit).is_some_and(|flag| *flag != 0);
+                prop_assert_eq!(word >> bit & 1 == 1, flag);
+            }
+        }
+
         #[test]
         fn a_range_is_its_members(len in 0usize..300, from in 0usize..320, to in 0usize..320) {
             let (mut at_once, mut one_by_one) = (Bitmap::new(len), Bitmap::new(len));

@@ -139,8 +139,9 @@ impl Pulls for Bfs {
 /// The vertices that have a level.
 fn reached(levels: &[u32]) -> Bitmap {
     let mut reached = Bitmap::new(levels.len());
-    for (v, _) in levels.iter().enumerate().filter(|(_, level)| **level != UNREACHED) {
-        reached.set(v);
+    for (word, levels) in reached.words_mut().iter_mut().zip(levels.chunks(64)) {
+        let bits = levels.iter().enumerate();
+        *word = bits.fold(0, |word, (bit, level)| word | u64::from(*level != UNREACHED) << bit);
     }
     reached
 }

@@ -520,6 +520,7 @@ impl FrontierBlocks for ForeignFrontier {
             selects,
             exact: combine != Combine::Sum || kind != MessageKind::F64,
             degrees: self.foreign.inputs.degrees,
+            narrow: message!(kind, T => T::NARROW),
         }
     }
 

@@ -3,10 +3,9 @@
 //! breadth-first search", SC 2012).
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
 
 use super::frontier_model::{FrontierBlocks, FrontierShape, FrontierStep, Received};
+use super::inbox::{Inbox, Room};
 use super::lists::{Lists, VERTICES};
 use super::run::{cut, longest_block, parallel_parts};
 use super::state::State;
@@ -17,9 +16,8 @@ use crate::graph::{Graph, Heads};
 use crate::parallel::{BLOCK, map_blocks};
 use crate::program::pull::Links;
 use crate::program::team::caught;
-use crate::shared::{share_u64, zeroed};
 use crate::stats::{IterationLog, RunStats};
-use crate::vertex_set::{AtomicBitmap, VertexSet};
+use crate::vertex_set::{AtomicBitmap, VertexSet, word_of};
 use crate::{Direction, List, Needs, Summary, VertexId, Weights};
 
 /// A round over heads is worth it while this part of all vertices, or more, sends.
@@ -47,7 +45,8 @@ pub fn frontier_needs<P: FrontierBlocks>(
     let shape = program.shape();
     let degrees = if shape.degrees { 4.0 } else { 0.0 };
     // A message, and flags of those that send now and next, of those that have got something and want it.
-    let state = program.value_bytes() + 8.0 + degrees + 0.5;
+    let message = if shape.narrow { 4.0 } else { 8.0 };
+    let state = program.value_bytes() + message + degrees + 0.5;
     Needs {
         column: column.map(str::to_owned),
         heads: takes_heads(&shape).then_some(Direction::In),
@@ -101,9 +100,8 @@ fn run<P: FrontierBlocks>(
             }
         }
     }
-    let mut inbox = zeroed::<u64>(n, "messages")?;
-    inbox.fill(program.identity());
-    let inbox = share_u64(&mut inbox);
+    let mut room = Room::new(n, shape.narrow)?;
+    let inbox = Inbox::new(&mut room, program.identity());
     let delivery = Delivery::new(graph, program, shape, inbox, wants, cx)?;
     let (mut number, cap) = (0, most.unwrap_or(u32::MAX));
     if most.is_none() && shape.eager {
@@ -145,8 +143,7 @@ fn begin<P: FrontierBlocks>(
         // Lossless: vertices are below 2^32.
         program.init(first as VertexId, degrees, part, &mut wants)?;
         for (k, wants) in wants.chunks(64).enumerate() {
-            let bits = wants.iter().enumerate().filter(|(_, wants)| **wants != 0);
-            all.store_word(first / 64 + k, bits.fold(0, |word, (bit, _)| word | 1 << bit));
+            all.store_word(first / 64 + k, word_of(wants));
         }
         Ok(())
     })?;
@@ -159,10 +156,7 @@ struct Delivery<'a, P> {
     program: &'a P,
     shape: FrontierShape,
     cx: &'a Context,
-    /// A message for each vertex.
-    inbox: &'a [AtomicU64],
-    /// The vertices that have one.
-    got: AtomicBitmap,
+    inbox: Inbox<'a>,
     /// The vertices whose values messages can change.
     wants: AtomicBitmap,
     heads: Option<Arc<Heads>>,
@@ -184,7 +178,7 @@ impl<'a, P: FrontierBlocks> Delivery<'a, P> {
         graph: &'a Graph,
         program: &'a P,
         shape: FrontierShape,
-        inbox: &'a [AtomicU64],
+        inbox: Inbox<'a>,
         wants: AtomicBitmap,
         cx: &'a Context,
     ) -> Result<Self> {
@@ -194,9 +188,8 @@ impl<'a, P: FrontierBlocks> Delivery<'a, P> {
             Links::In => graph.last_list(Direction::In)?,
             Links::Both => graph.num_vertices(),
         };
-        let (got, costs) =
-            (AtomicBitmap::new(graph.num_vertices()), ReadCosts::of(graph, Direction::Out)?);
-        Ok(Delivery { graph, program, shape, cx, inbox, got, wants, heads, end, costs })
+        let costs = ReadCosts::of(graph, Direction::Out)?;
+        Ok(Delivery { graph, program, shape, cx, inbox, wants, heads, end, costs })
     }
 
     /// Directions of the lists of senders, and of those of receivers.
@@ -231,25 +224,15 @@ impl<'a, P: FrontierBlocks> Delivery<'a, P> {
     /// Adds a message from one of several threads.
     #[inline]
     fn add(&self, v: VertexId, message: u64) {
-        let Some(place) = self.inbox.get(v as usize) else { return };
+        let (v, got) = (v as usize, self.inbox.got());
         if self.shape.any {
-            if self.got.set(v as usize) {
-                place.store(message, Relaxed);
+            if got.set(v) {
+                self.inbox.put(v, message);
             }
             return;
         }
-        let mut before = place.load(Relaxed);
-        loop {
-            let after = self.program.combined(before, message);
-            if after == before {
-                break;
-            }
-            match place.compare_exchange_weak(before, after, Relaxed, Relaxed) {
-                Ok(_) => break,
-                Err(now) => before = now,
-            }
-        }
-        self.got.set(v as usize);
+        self.inbox.combine(v, |before| self.program.combined(before, message));
+        got.set(v);
     }
 
     /// Reads the lists of those that send.
@@ -281,7 +264,7 @@ impl<'a, P: FrontierBlocks> Delivery<'a, P> {
             let words = active.universe().div_ceil(64);
             for k in 0..words {
                 let more = heads.more.words().get(k).copied().unwrap_or(0);
-                let open = self.wants.word(k) & !self.got.word(k);
+                let open = self.wants.word(k) & !self.inbox.got().word(k);
                 rest.store_word(k, rest.word(k) | open & more);
             }
             return self.gathered(Direction::In, &rest.into(), &work);
@@ -309,21 +292,26 @@ impl<'a, P: FrontierBlocks> Delivery<'a, P> {
             let mut worker = Worker::default();
             for k in range.start / 64..range.end.div_ceil(64) {
                 let mut open = if self.shape.selects { self.wants.word(k) } else { u64::MAX };
-                let mut bits = 0;
+                // A head that is the vertex itself may stand for none.
+                let sending = active.bits().words().get(k).copied().unwrap_or(0);
+                let (mut bits, mut doubtful) = (0, 0);
                 while open != 0 {
                     let bit = open.trailing_zeros();
                     open &= open - 1;
                     let v = 64 * k + bit as usize;
-                    if v < range.end && self.head(step, (heads, v), active, (&mut worker, &rest)) {
+                    let Some(pair) = heads.pairs.get(v).filter(|_| v < range.end) else { break };
+                    // Lossless: vertices are below 2^32.
+                    if sending >> bit & 1 == 1 && pair.contains(&(v as VertexId)) {
+                        doubtful |= 1 << bit;
+                    } else if self.head(step, *pair, v, active, &mut worker) {
                         bits |= 1 << bit;
                     }
                     if worker.lists.is_full() {
                         work(&mut worker)?;
                     }
                 }
-                if bits != 0 {
-                    self.got.unite_word(k, bits);
-                }
+                rest.unite_word(k, doubtful);
+                self.inbox.got().unite_word(k, bits);
             }
             work(&mut worker)
         })?;
@@ -356,42 +344,43 @@ impl<'a, P: FrontierBlocks> Delivery<'a, P> {
     fn head(
         &self,
         step: &FrontierStep<'_, P::State>,
-        (heads, v): (&Heads, usize),
+        pair: [VertexId; 2],
+        v: usize,
         active: &VertexSet,
-        (worker, rest): (&mut Worker, &AtomicBitmap),
+        worker: &mut Worker,
     ) -> bool {
-        // Lossless: vertices are below 2^32.
-        let (vertex, pair) = (v as VertexId, heads.get(v as VertexId));
-        let sends = pair.map(|u| active.contains(u));
-        if sends == [false; 2] {
-            return false;
-        }
-        // A head that is the vertex itself may stand for none.
-        if pair.contains(&vertex) && active.contains(vertex) {
-            rest.set(v);
-            return false;
-        }
-        let mut all = None;
-        for (u, _) in pair.iter().zip(sends).filter(|(_, sends)| *sends) {
-            let Some(one) = self.program.single(*u, step) else {
-                worker.lists.push_entries(vertex, pair.into_iter(), &[]);
-                return false;
-            };
-            all = Some(all.map_or(one, |all| self.program.combined(all, one)));
-        }
-        if let Some(message) = all {
-            self.put(v, message);
-        }
-        all.is_some()
+        let [first, second] = pair;
+        let message = match (active.contains(first), active.contains(second)) {
+            (false, false) => return false,
+            (false, true) => self.program.single(second, step),
+            (true, true) if !self.shape.any => {
+                let both = [first, second].map(|u| self.program.single(u, step));
+                let [Some(one), Some(other)] = both else { return self.later(pair, v, worker) };
+                Some(self.program.combined(one, other))
+            }
+            (true, _) => self.program.single(first, step),
+        };
+        let Some(message) = message else { return self.later(pair, v, worker) };
+        self.put(v, message);
+        true
     }
 
-    /// Adds a message where no other thread does.
+    /// Adds the heads of a vertex to the lists of a worker: no message has come yet.
+    fn later(&self, pair: [VertexId; 2], v: usize, worker: &mut Worker) -> bool {
+        // Lossless: vertices are below 2^32.
+        worker.lists.push_entries(v as VertexId, pair.into_iter(), &[]);
+        false
+    }
+
+    /// Adds a message where no other thread does; the flag is the caller's.
     #[inline]
     fn put(&self, v: usize, message: u64) {
-        let Some(place) = self.inbox.get(v) else { return };
         // Of another direction, or of the heads, there may be one already.
-        let before = if self.got.get(v) { place.load(Relaxed) } else { self.program.identity() };
-        place.store(self.program.combined(before, message), Relaxed);
+        let all = match self.shape.any {
+            true => message,
+            false => self.program.combined(self.inbox.message(v), message),
+        };
+        self.inbox.put(v, all);
     }
 
     /// Has the program combine the messages to the vertices of a worker's lists.
@@ -410,12 +399,12 @@ impl<'a, P: FrontierBlocks> Delivery<'a, P> {
             let v = *v as usize;
             self.put(v, *message);
             if v / 64 != word {
-                self.got.unite_word(word, bits);
+                self.inbox.got().unite_word(word, bits);
                 (word, bits) = (v / 64, 0);
             }
             bits |= 1 << (v % 64);
         }
-        self.got.unite_word(word, bits);
+        self.inbox.got().unite_word(word, bits);
         lists.clear();
         Ok(())
     }
@@ -446,19 +435,19 @@ impl<'a, P: FrontierBlocks> Delivery<'a, P> {
 
     /// Hands over the messages; returns the vertices whose values have changed.
     fn receive(&self, number: u32, degrees: &[u32], values: &mut P::State) -> Result<VertexSet> {
-        let n = self.inbox.len();
+        let n = self.graph.num_vertices();
         let next = AtomicBitmap::new(n);
         let parts = cut::<P::State>(values, n.div_ceil(BLOCK), |_| BLOCK);
         parallel_parts(self.cx, parts, |number_of_part, part| {
             let first = number_of_part * BLOCK;
             let words = first / 64..(first + BLOCK).min(n).div_ceil(64);
-            let mut worker = Receiver { vertices: Vec::new(), messages: Vec::new() };
+            let mut worker = Receiver::default();
             for k in words {
-                let mut word = self.got.word(k);
+                let mut word = self.inbox.got().word(k);
                 if word == 0 {
                     continue;
                 }
-                self.got.store_word(k, 0);
+                self.inbox.got().store_word(k, 0);
                 while word != 0 {
                     // Lossless: vertices are below 2^32.
                     worker.vertices.push((64 * k) as VertexId + word.trailing_zeros());
@@ -482,42 +471,53 @@ impl<'a, P: FrontierBlocks> Delivery<'a, P> {
         part: &mut <P::State as State>::Part<'_>,
         next: &AtomicBitmap,
     ) -> Result<()> {
-        let Receiver { vertices, messages } = worker;
+        let Receiver { vertices, messages, changed, wants } = worker;
         messages.clear();
-        for place in vertices.iter().filter_map(|v| self.inbox.get(*v as usize)) {
-            messages.push(place.load(Relaxed));
-            place.store(self.program.identity(), Relaxed);
+        messages.extend(vertices.iter().map(|v| self.inbox.message(*v as usize)));
+        if !self.shape.any {
+            vertices.iter().for_each(|v| self.inbox.put(*v as usize, self.program.identity()));
         }
-        let (mut changed, mut wants) = (vec![0; vertices.len()], vec![1; vertices.len()]);
+        changed.clear();
+        changed.resize(vertices.len(), 0);
+        wants.clear();
+        wants.resize(vertices.len(), 1);
         let received = Received {
             // Lossless: vertices are below 2^32.
             first: first as VertexId,
             vertices,
             messages,
-            changed: &mut changed,
-            wants: &mut wants,
+            changed,
+            wants,
         };
         self.program.receive(number, degrees, part, received)?;
-        for (v, (changed, wants)) in vertices.iter().zip(changed.iter().zip(&wants)) {
-            let v = *v as usize;
-            // The words of a part are this worker's.
-            let (k, bit) = (v / 64, 1 << (v % 64));
-            if *changed != 0 {
-                next.store_word(k, next.word(k) | bit);
+        // The words of a part are this worker's.
+        let set = |k: usize, changed: u64, content: u64| {
+            next.store_word(k, next.word(k) | changed);
+            self.wants.store_word(k, self.wants.word(k) & !content);
+        };
+        let (mut word, mut all, mut content) = (0, 0, 0);
+        for (v, (changed, wants)) in vertices.iter().zip(changed.iter().zip(wants.iter())) {
+            let (k, bit) = (*v as usize / 64, v % 64);
+            if k != word {
+                set(word, all, content);
+                (word, all, content) = (k, 0, 0);
             }
-            if *wants == 0 {
-                self.wants.store_word(k, self.wants.word(k) & !bit);
-            }
+            all |= u64::from(*changed != 0) << bit;
+            content |= u64::from(*wants == 0) << bit;
         }
+        set(word, all, content);
         vertices.clear();
         Ok(())
     }
 }
 
-/// Vertices that have got messages.
+/// Vertices that have got messages, and what these do.
+#[derive(Default)]
 struct Receiver {
     vertices: Vec<VertexId>,
     messages: Vec<u64>,
+    changed: Vec<u8>,
+    wants: Vec<u8>,
 }
 
 /// Adds a list to those of a worker.

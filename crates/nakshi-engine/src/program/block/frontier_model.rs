@@ -22,8 +22,11 @@ pub enum Combine {
     Any,
 }
 
-/// A message: a number of 64 bits.
+/// A message: a number of at most 64 bits.
 pub trait Message: Copy + Send + Sync + 'static {
+    /// True if its bits are 32 at most, so that a vertex's message takes half the memory.
+    const NARROW: bool = size_of::<Self>() <= 4;
+
     /// The message that changes no other one, by each way to combine them.
     fn identity(combine: Combine) -> Self;
 
@@ -72,6 +75,7 @@ macro_rules! messages {
     )*};
 }
 messages!(
+    u32: u32::MIN, u32::MAX, wrapping_add, u64::from, |bits: u64| bits as u32;
     u64: u64::MIN, u64::MAX, wrapping_add, |n: u64| n, |n: u64| n;
     i64: i64::MIN, i64::MAX, wrapping_add, i64::cast_unsigned, u64::cast_signed;
     f64: f64::NEG_INFINITY, f64::INFINITY, plus, f64::to_bits, f64::from_bits
@@ -155,6 +159,8 @@ pub struct FrontierShape {
     pub eager: bool,
     /// The program reads out-degrees.
     pub degrees: bool,
+    /// As of [`Message`].
+    pub narrow: bool,
 }
 
 /// The state of a step that a program may read besides its block.
@@ -283,6 +289,7 @@ impl<P: FrontierProgram> FrontierBlocks for PerVertex<'_, P> {
             exact: P::EXACT || P::COMBINE != Combine::Sum,
             eager: P::EAGER && P::COMBINE != Combine::Sum,
             degrees: false,
+            narrow: P::Message::NARROW,
         }
     }
 

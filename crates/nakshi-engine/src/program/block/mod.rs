@@ -18,6 +18,7 @@ mod arrays;
 mod foreign;
 mod frontier;
 mod frontier_model;
+mod inbox;
 mod lists;
 pub mod programs;
 mod run;

@@ -114,7 +114,7 @@ pub struct FrontierBfs {
 
 impl FrontierProgram for FrontierBfs {
     type Value = u32;
-    type Message = u64;
+    type Message = u32;
     const COMBINE: Combine = Combine::Any;
     const SELECTS: bool = true;
 
@@ -126,13 +126,12 @@ impl FrontierProgram for FrontierBfs {
         if vertex == self.source { 0 } else { UNREACHED }
     }
 
-    fn send(&self, level: u32, _: f64) -> u64 {
-        u64::from(level) + 1
+    fn send(&self, level: u32, _: f64) -> u32 {
+        level + 1
     }
 
-    fn receive(&self, _: u32, message: u64) -> u32 {
-        // Levels are below the number of vertices.
-        message as u32
+    fn receive(&self, _: u32, message: u32) -> u32 {
+        message
     }
 
     fn wants(&self, level: u32) -> bool {
@@ -146,7 +145,7 @@ pub struct FrontierComponents;
 
 impl FrontierProgram for FrontierComponents {
     type Value = u32;
-    type Message = u64;
+    type Message = u32;
     const COMBINE: Combine = Combine::Min;
     const LINKS: Links = Links::Both;
     const SELECTS: bool = true;
@@ -156,13 +155,12 @@ impl FrontierProgram for FrontierComponents {
         vertex
     }
 
-    fn send(&self, label: u32, _: f64) -> u64 {
-        label.into()
+    fn send(&self, label: u32, _: f64) -> u32 {
+        label
     }
 
-    fn receive(&self, label: u32, message: u64) -> u32 {
-        // Labels are vertices.
-        label.min(message as u32)
+    fn receive(&self, label: u32, message: u32) -> u32 {
+        label.min(message)
     }
 
     fn wants(&self, label: u32) -> bool {
