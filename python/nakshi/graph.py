@@ -88,9 +88,11 @@ class Graph(Algorithms, Conversions, Lookups):
 
     - what it is: ``path``, ``num_vertices``, ``num_edges``, ``directed``, ``weighted``, ``weights``,
       ``info``, ``schema``; ``is_directed`` and ``is_multigraph`` for NetworkX
-    - algorithms: ``apsp``, ``betweenness``, ``bfs``, ``cdlp``, ``coloring``, ``degrees``,
-      ``diameter``, ``lcc``, ``matching``, ``pagerank``, ``scan_statistics``, ``sssp``,
-      ``triangles``, ``wcc``; ``run`` by name, ``estimate`` of memory, ``degree_distribution``
+    - algorithms: ``apsp``, ``articulation_points``, ``betweenness``, ``bfs``, ``bridges``, ``cdlp``,
+      ``coloring``, ``degrees``, ``diameter``, ``eccentricity``, ``k_core``, ``k_truss``, ``lcc``,
+      ``matching``, ``mis``, ``pagerank``, ``scan_statistics``, ``scc``, ``spanning_forest``, ``sssp``,
+      ``topological_sort``, ``triangles``, ``wcc``; ``run`` by name, ``estimate`` of memory,
+      ``degree_distribution``
     - look-ups: ``neighbors``, ``sample_neighbors``, ``degree``, ``has_edge``, ``edges``,
       ``shortest_path``; ``subgraph`` and ``ego`` cut a graph out
     - queries of properties: ``count``, ``get_node_property``, ``get_node_properties``, ``read_node_property``,

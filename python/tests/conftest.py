@@ -35,6 +35,14 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "coloring": {},
     "degrees": {},
     "matching": {},
+    "scc": {},
+    "k-core": {},
+    "k-truss": {"k": 3},
+    "mis": {},
+    "spanning-forest": {},
+    "bridges": {},
+    "articulation-points": {},
+    "eccentricity": {"sources": [0, 1]},
 }
 
 #: Fields of a run's report about its reads.

@@ -46,6 +46,10 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "diameter": {"sweeps": 100},
     "apsp": {"sample": 128},
     "lcc": {},
+    "k-core": {},
+    "k-truss": {"k": 5},
+    "articulation-points": {},
+    "eccentricity": {},
 }
 
 

@@ -48,6 +48,8 @@ ALGORITHMS = {
     "apsp": ["--sample", "8"],
     "cdlp": ["--iterations", "5"],
     "lcc": [],
+    "k-core": [],
+    "articulation-points": [],
 }
 
 

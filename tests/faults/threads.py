@@ -51,6 +51,10 @@ RUNS = [
     ("apsp", "apsp", ["--sample", "3"]),
     ("cdlp", "cdlp", ["--iterations", "3"]),
     ("lcc", "lcc", []),
+    ("scc", "scc", []),
+    ("k-core", "k-core", []),
+    ("mis", "mis", []),
+    ("articulation-points", "articulation-points", []),
 ]
 SUMMARY_ONLY = ("diameter", "apsp")
 """Algorithms without a column of values."""

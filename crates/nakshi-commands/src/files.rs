@@ -300,6 +300,7 @@ impl Style {
                 // The shortest text that reads back as the same number.
                 write!(out, "{}", column.as_primitive::<Float64Type>().value(row))
             }
+            DataType::Boolean => write!(out, "{}", column.as_boolean().value(row)),
             DataType::LargeUtf8 => self.text(column.as_string::<i64>().value(row).as_bytes(), out),
             DataType::LargeBinary => self.text(column.as_binary::<i64>().value(row), out),
             other => Err(std::io::Error::other(format!("no text for {other}"))),

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{
-    Array, ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchReader, UInt32Array,
-    UInt64Array,
+    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchReader,
+    UInt32Array, UInt64Array,
 };
-use arrow_buffer::NullBuffer;
+use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_ipc::reader::StreamReader;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
@@ -46,6 +46,7 @@ impl Table {
                 Values::U64(_) => field(DataType::UInt64),
                 Values::I64(_) => field(DataType::Int64),
                 Values::F64(_) => field(DataType::Float64),
+                Values::Bool(_) => field(DataType::Boolean),
                 Values::Vertex(_) => names.field(&column.name, nullable),
             });
         }
@@ -199,6 +200,10 @@ impl Table {
             Values::U64(values) => take!(UInt64Array, values),
             Values::I64(values) => take!(Int64Array, values),
             Values::F64(values) => take!(Float64Array, values),
+            Values::Bool(members) => {
+                let members = vertices.iter().map(|&v| members.get(v) && present(v));
+                Arc::new(BooleanArray::new(BooleanBuffer::from_iter(members), nulls))
+            }
             Values::Vertex(values) => {
                 let of = |v: usize| values.get(v).filter(|_| present(v));
                 let ranks: Vec<Option<u32>> =
@@ -219,6 +224,11 @@ fn column(names: &Names, field: &Field, array: &ArrayRef, vertices: bool) -> Res
         DataType::UInt64 => Values::U64(array.as_primitive::<UInt64Type>().values().to_vec()),
         DataType::Int64 => Values::I64(array.as_primitive::<Int64Type>().values().to_vec()),
         DataType::Float64 => Values::F64(array.as_primitive::<Float64Type>().values().to_vec()),
+        DataType::Boolean => {
+            let mut members = Bitmap::new(array.len());
+            array.as_boolean().values().set_indices().for_each(|row| members.set(row));
+            Values::Bool(members)
+        }
         other => return Err(ArrowError::SchemaError(format!("values are never {other}")).into()),
     };
     if !field.is_nullable() {
@@ -258,6 +268,7 @@ fn score(values: &Values, vertex: usize) -> f64 {
         Values::U64(values) => values.get(vertex).map(|&v| v as f64),
         Values::I64(values) => values.get(vertex).map(|&v| v as f64),
         Values::F64(values) => values.get(vertex).copied(),
+        Values::Bool(members) => Some(f64::from(u8::from(members.get(vertex)))),
         Values::Vertex(values) => values.get(vertex).map(|&v| f64::from(v)),
     };
     value.filter(|value| !value.is_nan()).unwrap_or(f64::NEG_INFINITY)

@@ -118,6 +118,7 @@ fn number(field: &Field, array: &ArrayRef, row: usize) -> Result<Option<Value>> 
             let value = array.as_primitive::<Float64Type>().value(row);
             return Ok(value.is_finite().then_some(Value::Float(value)));
         }
+        DataType::Boolean => Value::Bool(array.as_boolean().value(row)),
         other => {
             return Err(
                 nakshi_store::Error::Unsupported(format!("properties of type {other}")).into()

@@ -182,6 +182,11 @@ impl Graph {
         })
     }
 
+    /// The directions whose lists together have all edges of a vertex.
+    pub(crate) fn all_lists(&self) -> &'static [Direction] {
+        if self.directed { &[Direction::Out, Direction::In] } else { &[Direction::Out] }
+    }
+
     /// The direction whose lists serve `direction`.
     fn resolve(&self, direction: Direction) -> Direction {
         if self.directed { direction } else { Direction::Out }
@@ -365,6 +370,15 @@ impl Graph {
         let numbers = read(&ids)?;
         self.shared.stats.bytes_read.fetch_add(4 * numbers.len() as u64, Relaxed);
         Ok(Some(numbers))
+    }
+
+    /// The user's id of a vertex, as text for a message.
+    ///
+    /// # Errors
+    /// Errors of reading the ids; [`Error::Cancelled`].
+    pub(crate) fn name_of(&self, v: VertexId, cx: &Context) -> Result<String> {
+        let Some(store) = &self.store else { return Ok(v.to_string()) };
+        Ok(store.ids()?.until(cx.cancel_token()).external(v)?.to_string())
     }
 
     /// The internal id of a vertex that a user names in JSON: a number, a string (also for

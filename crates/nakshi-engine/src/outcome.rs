@@ -16,6 +16,8 @@ pub enum Values {
     I64(Vec<i64>),
     /// Floating point, 64 bits.
     F64(Vec<f64>),
+    /// True or false: the members of a set.
+    Bool(Bitmap),
     /// Internal ids, which the faces turn into the users' ids.
     Vertex(Vec<VertexId>),
 }
@@ -28,6 +30,7 @@ impl Values {
             Values::U64(v) => v.len(),
             Values::I64(v) => v.len(),
             Values::F64(v) => v.len(),
+            Values::Bool(v) => v.len(),
         }
     }
 

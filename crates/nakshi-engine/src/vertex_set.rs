@@ -349,6 +349,13 @@ impl VertexSet {
         self.count == 0
     }
 
+    /// The members that are not in `other`, a set over the same universe.
+    pub(crate) fn without(self, other: &AtomicBitmap) -> Self {
+        let mut bits = self.bits;
+        bits.words_mut().iter_mut().enumerate().for_each(|(k, word)| *word &= !other.word(k));
+        bits.into()
+    }
+
     /// Size of the universe: the number of vertices of the graph.
     pub fn universe(&self) -> usize {
         self.bits.len()

@@ -100,7 +100,10 @@ fn every_algorithm_keeps_to_its_estimate() {
     let undirected = store(folder.path(), "undirected", false, tail());
     let directed = store(folder.path(), "directed", true, tail());
     let deep = store(folder.path(), "deep", false, broom());
+    let forward = tail().filter(|(u, v)| u != v).map(|(u, v)| (u.min(v), u.max(v)));
+    let acyclic = store(folder.path(), "acyclic", true, forward);
     let all = [
+        ("articulation-points", json!({})),
         ("apsp", json!({"sample": 4})),
         ("apsp", json!({"sample": 100, "distances": false})),
         ("apsp", json!({"sample": 4, "distances": true})),
@@ -109,12 +112,17 @@ fn every_algorithm_keeps_to_its_estimate() {
         ("bfs", json!({"source": 1, "parents": true})),
         ("bfs", json!({"source": 1, "parents": true, "variant": "vertex"})),
         ("bfs", json!({"source": 1, "variant": "pull-program"})),
+        ("bridges", json!({})),
         ("cdlp", json!({"iterations": 3})),
         ("cdlp", json!({"iterations": 3, "variant": "pull-program"})),
         ("coloring", json!({})),
         ("diameter", json!({})),
+        ("eccentricity", json!({"sources": [1]})),
+        ("k-core", json!({})),
+        ("k-truss", json!({"k": 4})),
         ("lcc", json!({})),
         ("matching", json!({})),
+        ("mis", json!({})),
         ("pagerank", json!({"iterations": 3})),
         ("pagerank", json!({"iterations": 3, "tolerance": 1e-9})),
         ("pagerank", json!({"iterations": 3, "variant": "delta"})),
@@ -122,6 +130,8 @@ fn every_algorithm_keeps_to_its_estimate() {
         ("pagerank", json!({"iterations": 3, "variant": "pull-program"})),
         ("scan-statistics", json!({})),
         ("scan-statistics", json!({"per_vertex": true})),
+        ("scc", json!({})),
+        ("spanning-forest", json!({})),
         ("sssp", json!({"source": 1})),
         ("sssp", json!({"source": 1, "variant": "pull-program"})),
         ("triangles", json!({})),
@@ -135,6 +145,8 @@ fn every_algorithm_keeps_to_its_estimate() {
     let mut runs: Vec<_> = shallow.flat_map(|s| all.iter().map(move |a| (s, a))).collect();
     let bc = ("bc", json!({"sources": [0]}));
     runs.push((&deep, &bc));
+    let orders = [("topological-sort", json!({})), ("scc", json!({}))];
+    runs.extend(orders.iter().map(|run| (&acyclic, run)));
     let mut over = Vec::new();
     for (store, (name, parameters)) in runs {
         let (took, estimated) = measure(store, name, parameters);

@@ -6,7 +6,7 @@ use arrow_array::types::{
     ArrowPrimitiveType, Float32Type, Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{
-    Array, ArrayRef, LargeBinaryArray, LargeStringArray, PrimitiveArray, RecordBatch,
+    Array, ArrayRef, BooleanArray, LargeBinaryArray, LargeStringArray, PrimitiveArray, RecordBatch,
     RecordBatchReader, StringArray,
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
@@ -192,6 +192,14 @@ pub fn export<'py>(py: Python<'py>, mut reader: BatchStream, rows: usize) -> PyR
         DataType::UInt64 => numbers!(UInt64Type),
         DataType::Float32 => numbers!(Float32Type),
         DataType::Float64 => numbers!(Float64Type),
+        DataType::Boolean => {
+            copy_values(py, &mut reader, rows, mask.as_ref(), |array, target: &mut [bool]| {
+                let typed = array.as_any().downcast_ref::<BooleanArray>();
+                let flags = typed.into_iter().flat_map(|typed| typed.values().iter());
+                target.iter_mut().zip(flags).for_each(|(slot, flag)| *slot = flag);
+                typed.is_some()
+            })?
+        }
         _ => copy_objects(py, field, &mut reader, rows, mask.as_ref())?,
     };
     Ok((values, mask))
@@ -228,20 +236,33 @@ where
     T: ArrowPrimitiveType,
     T::Native: Element + Copy,
 {
-    let values = PyArray1::<T::Native>::zeros(py, rows, false);
+    copy_values(py, reader, rows, mask, |array, target: &mut [T::Native]| {
+        let typed = array.as_any().downcast_ref::<PrimitiveArray<T>>();
+        typed.map(|typed| target.copy_from_slice(typed.values())).is_some()
+    })
+}
+
+/// Copies the values of each batch by `copy`, which returns false for an array of another type.
+fn copy_values<'py, T: Element>(
+    py: Python<'py>,
+    reader: &mut BatchStream,
+    rows: usize,
+    mask: Mask<'_, 'py>,
+    copy: impl Fn(&dyn Array, &mut [T]) -> bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let values = PyArray1::<T>::zeros(py, rows, false);
     let mut from = 0;
     for array in batches(reader) {
         let array = array?;
-        let Some(typed) = array.as_any().downcast_ref::<PrimitiveArray<T>>() else {
-            return Err(PyValueError::new_err("a column changed its type between batches"));
-        };
         let mut guard = values.readwrite();
         let target =
-            guard.as_slice_mut().ok().and_then(|all| all.get_mut(from..from + typed.len()));
+            guard.as_slice_mut().ok().and_then(|all| all.get_mut(from..from + array.len()));
         let Some(target) = target else {
             return Err(PyValueError::new_err("a column has more rows than vertices"));
         };
-        target.copy_from_slice(typed.values());
+        if !copy(&array, target) {
+            return Err(PyValueError::new_err("a column changed its type between batches"));
+        }
         drop(guard);
         note_missing(mask, &array, from);
         from += array.len();
@@ -300,6 +321,7 @@ pub fn object<'py>(
         PrimitiveArray<UInt64Type> => |v: u64| Ok(v.into_pyobject(py)?.into_any()),
         PrimitiveArray<Float32Type> => |v: f32| Ok(v.into_pyobject(py)?.into_any()),
         PrimitiveArray<Float64Type> => |v: f64| Ok(v.into_pyobject(py)?.into_any()),
+        BooleanArray => |v: bool| Ok(v.into_pyobject(py)?.to_owned().into_any()),
         LargeStringArray => |v: &str| text(py, field, v),
         LargeBinaryArray => |v: &[u8]| Ok(text_or_bytes(py, v)),
     );

@@ -28,7 +28,7 @@ use crate::shared::{share_u32, zeroed};
 use crate::stats::{IterationLog, RunStats};
 use crate::thin::Thin;
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
-use nakshi_store::{Direction, VertexId};
+use nakshi_store::{Direction, List, VertexId};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -39,8 +39,8 @@ algorithm! {
     pub struct Bfs = "bfs" {
         /// Vertex to start from.
         pub source: VertexId = 0 => Parameter::VERTEX.required().pulls();
-        /// Find parents, too. For each reached vertex that is the in-neighbour one level up whose id is
-        /// smallest; it costs a pass over the edges of all reached vertices.
+        /// Find parents, too. For each reached vertex that is the in-neighbour one level up whose
+        /// id is smallest; it costs a pass over the edges of all reached vertices.
         pub parents: bool = false => Parameter::FLAG;
         /// Method that finds the levels; the results are the same.
         pub variant: Variant = Variant::Direct => Parameter::choice(Variant::CHOICES);
@@ -114,7 +114,7 @@ impl Algorithm for Bfs {
         let mut output = BfsOutput { levels, reached, parents: None, source: self.source, stats };
         if self.parents {
             let mut log = IterationLog::new(graph);
-            output.parents = Some(parents(graph, cx, &output.levels)?);
+            output.parents = Some(parents(graph, cx, &output.levels, &[Direction::In])?);
             log.end("parents", graph.num_vertices() as u64);
             output.stats.append(log.finish());
         }
@@ -385,46 +385,57 @@ impl<'a> BfsSearch<'a> {
     }
 }
 
-/// For each reached vertex the in-neighbour one level up with the smallest user id.
-fn parents(graph: &Graph, cx: &Context, levels: &[u32]) -> Result<Vec<VertexId>> {
+/// For each reached vertex the neighbour one level up with the smallest user id, by the lists of
+/// these directions; a vertex of level 0, and one that is not reached, is its own parent.
+pub(super) fn parents(
+    graph: &Graph,
+    cx: &Context,
+    levels: &[u32],
+    directions: &[Direction],
+) -> Result<Vec<VertexId>> {
     let ranks = graph.id_ranks(cx)?;
     let rank = |v: VertexId| match &ranks {
         Some(ranks) => ranks.get(v as usize).copied().unwrap_or(u32::MAX),
         None => v,
     };
     let mut parents = zeroed::<u32>(levels.len(), "parents")?;
+    for_each_block_mut(cx, &mut parents, |start, block| {
+        // Internal ids are 32 bits.
+        block.iter_mut().zip(start as u32..).for_each(|(parent, v)| *parent = v);
+        Ok(())
+    })?;
     let shared = share_u32(&mut parents);
-    graph.scan(
-        Direction::In,
-        cx,
-        |_| (),
-        |(), v, list| {
-            let (Some(&level), Some(slot)) = (levels.get(v as usize), shared.get(v as usize))
-            else {
-                return Ok(());
-            };
-            if level == UNREACHED || level == 0 {
-                return Ok(());
+    let visit = |(): &mut (), v: VertexId, list: &List<'_>| {
+        let (Some(&level), Some(slot)) = (levels.get(v as usize), shared.get(v as usize)) else {
+            return Ok(());
+        };
+        if level == UNREACHED || level == 0 {
+            return Ok(());
+        }
+        let known = Some(slot.load(Relaxed)).filter(|&u| u != v);
+        let mut best = known.map(|u| (rank(u), u));
+        list.blocks(|block| {
+            let mut found = false;
+            for &u in block.iter().filter(|&&u| levels.get(u as usize) == Some(&(level - 1))) {
+                let candidate = (rank(u), u);
+                best = Some(best.map_or(candidate, |b| b.min(candidate)));
+                found = true;
             }
-            let mut best: Option<(u32, VertexId)> = None;
-            list.blocks(|block| {
-                for &u in block.iter().filter(|&&u| levels.get(u as usize) == Some(&(level - 1))) {
-                    let candidate = (rank(u), u);
-                    best = Some(best.map_or(candidate, |b| b.min(candidate)));
-                }
-                // Without ranks the first one is the smallest.
-                if ranks.is_none() && best.is_some() {
-                    ControlFlow::Break(())
-                } else {
-                    ControlFlow::Continue(())
-                }
-            })?;
-            if let Some((_, u)) = best {
-                slot.store(u, Relaxed);
+            // Without ranks the first one is the smallest.
+            if ranks.is_none() && found {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
             }
-            Ok(())
-        },
-    )?;
+        })?;
+        if let Some((_, u)) = best {
+            slot.store(u, Relaxed);
+        }
+        Ok(())
+    };
+    for &direction in directions {
+        graph.scan(direction, cx, |_| (), visit)?;
+    }
     Ok(parents)
 }
 

@@ -218,7 +218,7 @@ impl Parameter {
 pub struct Output {
     /// Name; `*` stands for a number.
     pub name: &'static str,
-    /// `uint32`, `uint64`, `float64`, `text`, `vertex`, or `list`.
+    /// `uint32`, `uint64`, `float64`, `bool`, `text`, `vertex`, or `list`.
     pub kind: &'static str,
     /// The meaning.
     pub help: &'static str,

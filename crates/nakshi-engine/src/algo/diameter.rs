@@ -6,9 +6,17 @@
 //! nearly as long as any, on a tree exactly. Sweeps go on from the far end of the last one
 //! while they find longer paths.
 //!
-//! State: three bits per vertex; 4 bytes per vertex while the users' ids settle ties.
+//! The exact diameter and the radius come from the bounds of [`super::eccentricity`]: F. Takes, W. Kosters,
+//! "Determining the diameter of small world networks", CIKM 2011.
+//!
+//! State: three bits per vertex; 4 bytes per vertex while the users' ids settle ties; 28 bytes
+//! per vertex for the exact diameter.
 
-use super::reach::reach;
+use super::eccentricity::{
+    self,
+    bounds::{Bounds, Goal},
+};
+use super::reach::step;
 use super::{Algorithm, Output, Parameter, algorithm};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -17,12 +25,11 @@ use crate::graph::Graph;
 use crate::outcome::Outcome;
 use crate::stats::{IterationLog, RunStats};
 use crate::thin::{Taken, Thin};
-use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
+use crate::vertex_set::{Bitmap, VertexSet};
 use nakshi_store::{Direction, VertexId};
-use std::ops::ControlFlow;
 
 algorithm! {
-    /// Lower bound of the diameter by repeated sweeps.
+    /// Lower bound of the diameter by repeated sweeps, or the diameter and the radius.
     #[derive(Eq)]
     pub struct Diameter = "diameter" {
         /// Breadth-first searches at most, each from the farthest vertex of the one before. There are fewer
@@ -34,11 +41,16 @@ algorithm! {
         /// Follow edges both ways. Otherwise sweeps alternate between out- and in-edges, and the bound is
         /// for directed paths.
         pub ignore_direction: bool = true => Parameter::FLAG.off_by("directed");
+        /// Find the diameter itself, by as many searches as it takes, and the radius. `sweeps` and `source`
+        /// have no part in it. Along directed edges the graph must be strongly connected.
+        pub exact: bool = false => Parameter::FLAG;
     }
     citation: "C. Magnien, M. Latapy, M. Habib, \"Fast computation of empirically tight bounds for the \
         diameter of massive graphs\", J. Exp. Algorithmics 13 (2009)";
     summary: &[
         Output::new("diameter", "uint64", "edges of the longest shortest path that was found"),
+        Output::new("radius", "uint64", "the smallest eccentricity in the largest component; if there are \
+            several as large, in any of them").when("exact"),
         Output::new("sweeps", "uint64", "sweeps that were run"),
         Output::new("from", "vertex", "the beginning of that path"),
         Output::new("to", "vertex", "the end of that path"),
@@ -50,6 +62,8 @@ algorithm! {
 pub struct DiameterBound {
     /// Hops of the longest shortest path that was found: the diameter is at least this.
     pub diameter: u32,
+    /// The smallest eccentricity in the largest component, if the diameter is exact.
+    pub radius: Option<u32>,
     /// The ends of that path; `None` without vertices.
     pub ends: Option<(VertexId, VertexId)>,
     /// Sweeps that were run.
@@ -62,16 +76,23 @@ impl From<DiameterBound> for Outcome {
     fn from(found: DiameterBound) -> Self {
         let ends = found.ends.map(|(a, b)| [("from".to_owned(), a), ("to".to_owned(), b)]);
         let summary_vertices = ends.into_iter().flatten().collect();
-        Outcome { summary_vertices, stats: found.stats, ..Outcome::default() }
+        let outcome = Outcome { summary_vertices, stats: found.stats, ..Outcome::default() }
             .with_summary("diameter", found.diameter)
-            .with_summary("sweeps", found.sweeps)
+            .with_summary("sweeps", found.sweeps);
+        match found.radius {
+            Some(radius) => outcome.with_summary("radius", radius),
+            None => outcome,
+        }
     }
 }
 
 impl Algorithm for Diameter {
     type Output = DiameterBound;
 
-    fn needs(&self, _summary: &Summary) -> Needs {
+    fn needs(&self, summary: &Summary) -> Needs {
+        if self.exact {
+            return eccentricity::needs(summary);
+        }
         let needs = Needs::new(0.75 + 8.0, &[Direction::Out, Direction::In]);
         Needs { gathers: true, ..needs }
     }
@@ -83,6 +104,9 @@ impl Algorithm for Diameter {
             && source as usize >= n
         {
             return Err(Error::UnknownVertex { id: source.to_string() });
+        }
+        if self.exact {
+            return self.extremes(graph, cx);
         }
         // Before the ranks, so that degrees and ranks are not there at once.
         let starts = match self.source {
@@ -125,6 +149,21 @@ impl Algorithm for Diameter {
     }
 }
 
+impl Diameter {
+    fn extremes(&self, graph: &Graph, cx: &Context) -> Result<DiameterBound> {
+        let both = self.ignore_direction || !graph.directed();
+        let all = VertexSet::full(graph.num_vertices());
+        let (mut bounds, mut stats) = Bounds::new(graph, all, both, cx)?;
+        let mut log = IterationLog::new(graph);
+        let largest = bounds.largest();
+        bounds.tighten(Goal::Extremes(&largest), &mut log)?;
+        stats.append(log.finish());
+        let (diameter, ends, sweeps) = (bounds.longest, bounds.ends, bounds.searches);
+        let radius = Some(bounds.least(&largest));
+        Ok(DiameterBound { diameter, radius, ends, sweeps, stats })
+    }
+}
+
 fn only(vertex: VertexId, n: usize) -> VertexSet {
     let mut set = VertexSet::new(n);
     set.insert(vertex);
@@ -156,14 +195,9 @@ fn sweep(
     log: &mut IterationLog,
     cx: &Context,
 ) -> Result<(u32, VertexSet)> {
-    let n = graph.num_vertices();
-    let mut visited = Bitmap::new(n);
-    visited.set(source as usize);
-    let mut left = n.saturating_sub(1);
-    let mut frontier = only(source, n);
     let against = if direction == Direction::Out { Direction::In } else { Direction::Out };
-    let (along, back): (&[Direction], &[Direction]) = if both && graph.directed() {
-        (&[Direction::Out, Direction::In], &[Direction::Out, Direction::In])
+    let (along, back): (&[Direction], &[Direction]) = if both {
+        (graph.all_lists(), graph.all_lists())
     } else {
         (std::slice::from_ref(&direction), std::slice::from_ref(&against))
     };
@@ -181,13 +215,7 @@ fn sweep(
             left = n - visited.count();
             frontier = VertexSet::of(n, &taken.frontier);
         }
-        // Vertices stand for edges here: the frontier of a power-law graph soon has the
-        // hubs, after which the unvisited vertices have the shorter lists by far.
-        let next = if graph.selective() || frontier.count() * 16 < left {
-            reach(graph, along, &frontier, &visited, cx)?
-        } else {
-            pull(graph, back, &frontier, &visited, cx)?
-        };
+        let next = step(graph, (along, back), &frontier, &visited, left, cx)?;
         log.end("sweep", frontier.count() as u64);
         if next.is_empty() {
             return Ok((depth, frontier));
@@ -221,42 +249,6 @@ fn thin_levels(
     })
 }
 
-fn pull(
-    graph: &Graph,
-    back: &[Direction],
-    frontier: &VertexSet,
-    visited: &Bitmap,
-    cx: &Context,
-) -> Result<VertexSet> {
-    let mut left: VertexSet = visited.complement().into();
-    let next = AtomicBitmap::new(graph.num_vertices());
-    for (i, &direction) in back.iter().enumerate() {
-        graph.gather(
-            direction,
-            &left,
-            cx,
-            |_| (),
-            |(), v, list| {
-                Ok(list.blocks(|block| {
-                    if block.iter().any(|&u| frontier.contains(u)) {
-                        next.set(v as usize);
-                        return ControlFlow::Break(());
-                    }
-                    ControlFlow::Continue(())
-                })?)
-            },
-        )?;
-        if i + 1 < back.len() {
-            let mut bits = left.into_bits();
-            for (k, word) in bits.words_mut().iter_mut().enumerate() {
-                *word &= !next.word(k);
-            }
-            left = bits.into();
-        }
-    }
-    Ok(next.into())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,6 +278,24 @@ mod tests {
                 prop_assert!(found.diameter >= from_source);
                 prop_assert!(found.diameter <= oracle::diameter(&distance));
             }
+        }
+
+        #[test]
+        fn exact_is_the_largest_eccentricity(sample in graphs(40, 80)) {
+            let distance = oracle::all_pairs(&sample.undirected());
+            let far: Vec<u32> =
+                distance.iter().map(|row| row.iter().flatten().max().copied().unwrap()).collect();
+            let sizes: Vec<usize> =
+                distance.iter().map(|row| row.iter().flatten().count()).collect();
+            let most = sizes.iter().max().unwrap();
+            let radius = far.iter().zip(&sizes).filter(|(_, size)| *size == most).map(|(far, _)| *far);
+            let expected = (oracle::diameter(&distance), radius.min());
+            sample.compare(&expected, |graph, cx| {
+                let found = Diameter { exact: true, ..Diameter::default() }.run(graph, cx).unwrap();
+                let (a, b) = found.ends.unwrap();
+                assert_eq!(distance[a as usize][b as usize], Some(found.diameter));
+                (found.diameter, found.radius)
+            })?;
         }
 
         /// Two sweeps find the diameter of a tree.

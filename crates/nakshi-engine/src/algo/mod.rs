@@ -6,27 +6,39 @@
 
 mod algorithm;
 pub mod apsp;
+pub mod articulation_points;
 pub mod bc;
 pub mod bfs;
+pub mod bridges;
 pub mod cdlp;
 pub mod coloring;
+mod components;
 mod declaration;
 #[cfg(test)]
 mod deep;
 pub mod degrees;
 pub mod diameter;
+pub mod eccentricity;
+pub mod k_core;
+pub mod k_truss;
 pub mod lcc;
+mod low_points;
 pub mod matching;
+pub mod mis;
 pub mod oracle;
 pub mod pagerank;
 mod pagerank_delta;
 mod pulling;
 pub(crate) mod reach;
 mod registry;
+mod rounds;
 pub mod scan_statistics;
+pub mod scc;
 mod shortest_parents;
 mod sources;
+pub mod spanning_forest;
 pub mod sssp;
+pub mod topological_sort;
 pub mod triangles;
 pub mod wcc;
 

@@ -3,12 +3,18 @@
 pub mod apsp;
 pub mod bc;
 pub mod bfs;
+pub mod biconnectivity;
 pub mod cdlp;
 pub mod coloring;
 pub mod degrees;
+pub mod k_core;
+pub mod k_truss;
 pub mod matching;
+pub mod mis;
 pub mod pagerank;
+pub mod scc;
 pub mod sssp;
+pub mod topological_sort;
 pub mod triangles;
 pub mod wcc;
 

@@ -107,6 +107,11 @@ impl Sample {
         arcs
     }
 
+    /// Lists of both ends of each edge, without its direction.
+    pub(crate) fn undirected(&self) -> Vec<Vec<u32>> {
+        Sample { directed: false, ..self.clone() }.adjacency()
+    }
+
     pub(crate) fn adjacency(&self) -> Vec<Vec<u32>> {
         let mut lists = vec![Vec::new(); self.n];
         self.arcs().iter().for_each(|&(u, v)| lists[u as usize].push(v));
