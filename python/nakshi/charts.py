@@ -30,6 +30,8 @@ _BY_COLUMN: dict[str, Chart] = {
     "component": "sizes",
     "label": "sizes",
     "color": "sizes",
+    "member": "sizes",
+    "articulation_point": "sizes",
 }
 
 

@@ -11,7 +11,9 @@ use nakshi_store::VertexId;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Members whose edges a worker takes at a time.
-const CHUNK: usize = 64;
+const CHUNK: usize = 16;
+/// Edges between two looks at the cancel token.
+const CHECK_INTERVAL: usize = 1024;
 
 /// Each edge is in the lists of both its ends, as an *arc*. A set of edges has a bit for each arc;
 /// in arguments that of the arc from the smaller member counts.
@@ -198,10 +200,9 @@ impl Edges {
         run_workers(cx.threads().min(tickets.total()).max(1), |_| {
             let mut near = Bitmap::new(self.members());
             while let Some(ticket) = tickets.draw() {
-                tickets.settle(cx.check())?;
                 // Members are 32 bits.
                 for u in ticket * CHUNK..self.members().min((ticket + 1) * CHUNK) {
-                    self.each_of(some, u as u32, &mut near, &visit);
+                    tickets.settle(self.each_of(some, u as u32, &mut near, &visit, cx))?;
                 }
             }
             Ok(())
@@ -216,20 +217,25 @@ impl Edges {
         u: u32,
         near: &mut Bitmap,
         visit: &impl Fn(&Bitmap, u32, u32),
-    ) {
+        cx: &Context,
+    ) -> Result<()> {
         let (start, list) = self.list(u);
         let above = list.partition_point(|&v| v <= u);
         let wanted = |k: &usize| some.get(start + k) && self.left.get(start + k);
         let mut edges = (above..list.len()).filter(wanted).peekable();
         if edges.peek().is_none() {
-            return;
+            return Ok(());
         }
         let joined = |(k, _): &(usize, &u32)| self.left.get(start + k);
         list.iter().enumerate().filter(joined).for_each(|(_, &v)| near.set(v as usize));
-        for &v in edges.filter_map(|k| list.get(k)) {
+        for (seen, &v) in edges.filter_map(|k| list.get(k)).enumerate() {
+            if seen % CHECK_INTERVAL == 0 {
+                cx.check()?;
+            }
             visit(near, u, v);
         }
         list.iter().for_each(|&v| near.clear(v as usize));
+        Ok(())
     }
 
     /// Edges that are left at each member.
