@@ -89,6 +89,50 @@ class Algorithms:
             progress=progress,
         )
 
+    def articulation_points(
+        self,
+        *,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Articulation points: vertices without which their component falls apart.
+
+        The direction of edges is ignored.
+
+        Args:
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``articulation_point`` (``bool``): true if the vertex is one.
+            Summary:
+                ``articulation_points`` (``uint64``): number of articulation points.
+                ``blocks`` (``uint64``): largest parts without an articulation point of their own,
+                    of two vertices at least.
+
+        R. Tarjan, U. Vishkin, "An efficient parallel biconnectivity algorithm", SIAM J. Comput. 14
+        (1985).
+        """
+        return self.run(
+            "articulation-points",
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
     def betweenness(
         self,
         *,
@@ -198,6 +242,50 @@ class Algorithms:
             source=source,
             parents=parents,
             variant=variant,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
+    def bridges(
+        self,
+        *,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Bridges: edges on no cycle, without which their component falls apart.
+
+        The direction of edges is ignored, and edges in both directions are one. Parallel edges are
+        no bridges.
+
+        Args:
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``bridge``: the other end of the bridge that leads from the vertex towards the smallest
+                id of its component; missing where there is none, so that each bridge is there once.
+            Summary:
+                ``bridges`` (``uint64``): number of bridges.
+
+        R. Tarjan, U. Vishkin, "An efficient parallel biconnectivity algorithm", SIAM J. Comput. 14
+        (1985).
+        """
+        return self.run(
+            "bridges",
             engine=engine,
             memory=memory,
             threads=threads,
@@ -350,6 +438,7 @@ class Algorithms:
         sweeps: int | None = None,
         source: Id | None = None,
         ignore_direction: bool = True,
+        exact: bool = False,
         engine: Engine = "auto",
         memory: int | str | None = None,
         threads: int | None = None,
@@ -360,7 +449,7 @@ class Algorithms:
         missing_weight: float | None = None,
         progress: ProgressArgument = None,
     ) -> Result:
-        """Lower bound of the diameter by repeated sweeps.
+        """Lower bound of the diameter by repeated sweeps, or the diameter and the radius.
 
         Args:
             sweeps: breadth-first searches at most, each from the farthest vertex of the one before.
@@ -369,12 +458,17 @@ class Algorithms:
                 one with the smallest id among several.
             ignore_direction: follow edges both ways. Otherwise sweeps alternate between out- and
                 in-edges, and the bound is for directed paths.
+            exact: find the diameter itself, by as many searches as it takes, and the radius.
+                `sweeps` and `source` have no part in it. Along directed edges the graph must be
+                strongly connected.
             engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
                 as for :meth:`nakshi.Graph.run`.
 
         Returns:
             Summary:
                 ``diameter`` (``uint64``): edges of the longest shortest path that was found.
+                ``radius`` (``uint64``), with ``exact``: the smallest eccentricity in the largest
+                    component; if there are several as large, in any of them.
                 ``sweeps`` (``uint64``): sweeps that were run.
                 ``from``: the beginning of that path.
                 ``to``: the end of that path.
@@ -387,6 +481,150 @@ class Algorithms:
             sweeps=sweeps,
             source=source,
             ignore_direction=ignore_direction,
+            exact=exact,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
+    def eccentricity(
+        self,
+        *,
+        sources: Sequence[Id] | None = None,
+        ignore_direction: bool = True,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Eccentricity: edges between a vertex and the vertex of its component that is farthest
+        away.
+
+        Args:
+            sources: vertices whose eccentricity is wanted. By default all are.
+            ignore_direction: follow edges both ways. Otherwise paths follow their direction, and
+                the graph must be strongly connected.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``eccentricity`` (``uint32``): edges of the longest shortest path from the vertex;
+                missing at vertices other than the sources.
+            Summary:
+                ``largest`` (``uint64``): the largest of them.
+                ``smallest`` (``uint64``): the smallest of them.
+                ``searches`` (``uint64``): searches that were run.
+
+        F. Takes, W. Kosters, "Computing the eccentricity distribution of large graphs", Algorithms
+        6 (2013).
+        """
+        return self.run(
+            "eccentricity",
+            sources=sources,
+            ignore_direction=ignore_direction,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
+    def k_core(
+        self,
+        *,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Core number: the largest k for which the vertex is in the k-core.
+
+        The k-core is the largest part in which every vertex has at least k edges. Edges of both
+        directions count, each; self-loops do not.
+
+        Args:
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``core`` (``uint32``): the core number.
+            Summary:
+                ``degeneracy`` (``uint64``): the largest core number.
+                ``innermost`` (``uint64``): vertices that have it.
+
+        D. Matula, L. Beck, "Smallest-last ordering and clustering and graph coloring algorithms",
+        J. ACM 30 (1983); N. Dasari, D. Ranjan, M. Zubair, "ParK", IEEE Big Data 2014.
+        """
+        return self.run(
+            "k-core",
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
+    def k_truss(
+        self,
+        k: int,
+        *,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """The k-truss: the largest part of the graph in which every edge is in k - 2 triangles.
+
+        The direction of edges is ignored, edges between the same vertices are one, and self-loops
+        never count.
+
+        Args:
+            k: order of the truss: an edge is in at least `k - 2` triangles.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``member`` (``bool``): true if the vertex has an edge in the truss.
+            ``degree`` (``uint32``): edges of the truss at the vertex.
+            Summary:
+                ``vertices`` (``uint64``): vertices in the truss.
+                ``edges`` (``uint64``): edges in the truss.
+
+        J. Cohen, "Trusses: Cohesive subgraphs for social network analysis", NSA technical report
+        (2008).
+        """
+        return self.run(
+            "k-truss",
+            k=k,
             engine=engine,
             memory=memory,
             threads=threads,
@@ -466,6 +704,52 @@ class Algorithms:
         """
         return self.run(
             "matching",
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
+    def mis(
+        self,
+        *,
+        seed: int | None = None,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Maximal independent set: no two members are neighbours.
+
+        Every other vertex has a member as neighbour. The direction of edges is ignored, and so are
+        self-loops.
+
+        Args:
+            seed: seed of the priorities, by which vertices join the set. Default 0.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``member`` (``bool``): true if the vertex is in the set.
+            Summary:
+                ``members`` (``uint64``): vertices in the set.
+
+        G. Blelloch, J. Fineman, J. Shun, "Greedy sequential maximal independent set and matching
+        are parallel on average", SPAA 2012.
+        """
+        return self.run(
+            "mis",
+            seed=seed,
             engine=engine,
             memory=memory,
             threads=threads,
@@ -592,6 +876,94 @@ class Algorithms:
             progress=progress,
         )
 
+    def scc(
+        self,
+        *,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Strongly connected components: sets of vertices that all reach each other along edges.
+
+        In an undirected graph they are the connected components.
+
+        Args:
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``component``: the smallest vertex id of the component.
+            Summary:
+                ``components`` (``uint64``): number of components.
+                ``largest`` (``uint64``): vertices in the largest.
+
+        G. Slota, S. Rajamanickam, K. Madduri, "BFS and coloring-based parallel algorithms for
+        strongly connected components and related problems", IPDPS 2014; R. Tarjan, SIAM J. Comput.
+        1 (1972).
+        """
+        return self.run(
+            "scc",
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
+    def spanning_forest(
+        self,
+        *,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Spanning forest: a tree for each connected component, by the parent of each vertex.
+
+        The direction of edges is ignored. The root of a tree is the smallest vertex id of its
+        component, and paths to it are shortest paths.
+
+        Args:
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``parent``: the other end of the edge towards the root, the one with the smallest id if
+                there are several; missing at roots.
+            Summary:
+                ``trees`` (``uint64``): number of trees, isolated vertices included.
+                ``edges`` (``uint64``): edges in the forest.
+
+        E. Moore, "The shortest path through a maze", Proc. Int. Symp. Switching Theory 1957 (1959).
+        """
+        return self.run(
+            "spanning-forest",
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
     def sssp(
         self,
         source: Id,
@@ -655,6 +1027,50 @@ class Algorithms:
             parents=parents,
             unit=unit,
             variant=variant,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
+    def topological_sort(
+        self,
+        *,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Topological order: every edge leads to a later vertex.
+
+        A generation has the vertices at the end of whose longest path so many edges lie; inside it
+        the order is that of the ids. An undirected graph is refused, and so is one with a cycle, of
+        which the error names a vertex.
+
+        Args:
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``order`` (``uint32``): place in the order, from 0.
+            ``generation`` (``uint32``): edges of the longest path that ends at the vertex.
+            Summary:
+                ``generations`` (``uint64``): number of generations.
+
+        A. Kahn, "Topological sorting of large networks", Commun. ACM 5 (1962).
+        """
+        return self.run(
+            "topological-sort",
             engine=engine,
             memory=memory,
             threads=threads,
