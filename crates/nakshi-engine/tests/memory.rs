@@ -117,6 +117,7 @@ fn every_algorithm_keeps_to_its_estimate() {
         ("cdlp", json!({"iterations": 3, "variant": "pull-program"})),
         ("coloring", json!({})),
         ("diameter", json!({})),
+        ("diameter", json!({"exact": true})),
         ("eccentricity", json!({"sources": [1]})),
         ("k-core", json!({})),
         ("k-truss", json!({"k": 4})),

@@ -14,8 +14,9 @@ use crate::shared::{share_u32, zeroed};
 use nakshi_store::{List, VertexId};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// State of [`LowPoints`] in bytes a vertex.
-pub(super) const BYTES: f64 = 24.0;
+/// State of [`LowPoints`] in bytes a vertex: six numbers, and one that the allocator keeps of what
+/// finding the forest took.
+pub(super) const BYTES: f64 = 28.0;
 
 /// A numbered forest, in internal order.
 pub(super) struct LowPoints {
@@ -62,7 +63,7 @@ impl LowPoints {
     fn number_subtrees(&mut self, cx: &Context) -> Result<()> {
         self.size.fill(1);
         for (place, &v) in self.order.iter().enumerate().rev() {
-            if place % BLOCK == 0 {
+            if place.is_multiple_of(BLOCK) {
                 cx.check()?;
             }
             let (parent, size) = (of(&self.parents, v), of(&self.size, v));
@@ -73,7 +74,7 @@ impl LowPoints {
         // `low` has the number of the next child for now.
         let mut next_root = 0;
         for (place, &v) in self.order.iter().enumerate() {
-            if place % BLOCK == 0 {
+            if place.is_multiple_of(BLOCK) {
                 cx.check()?;
             }
             let (parent, size) = (of(&self.parents, v), of(&self.size, v));
@@ -127,7 +128,7 @@ impl LowPoints {
     /// Takes over what the children have.
     fn gather_up(&mut self, cx: &Context) -> Result<()> {
         for (place, &v) in self.order.iter().enumerate().rev() {
-            if place % BLOCK == 0 {
+            if place.is_multiple_of(BLOCK) {
                 cx.check()?;
             }
             let parent = of(&self.parents, v);

@@ -6,7 +6,7 @@
 //! and its neighbours are out. The set is that which one gets by taking the vertices in the order
 //! of their priorities, whatever the layout and the schedule; the rounds are few.
 //!
-//! State: sets of vertices, one bit a vertex each, and the ranks, 4 bytes.
+//! State: the ranks, 4 bytes a vertex, as much again while they are read, and sets of vertices.
 
 use super::reach::reach;
 use super::{Algorithm, Output, Parameter, algorithm};
@@ -57,7 +57,7 @@ impl Algorithm for Mis {
     type Output = IndependentSet;
 
     fn needs(&self, _summary: &Summary) -> Needs {
-        let needs = Needs::new(4.0 + 1.0, &[Direction::Out, Direction::In]);
+        let needs = Needs::new(4.0 + 4.0, &[Direction::Out, Direction::In]);
         Needs { gathers: true, ..needs }
     }
 

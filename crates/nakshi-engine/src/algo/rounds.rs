@@ -19,7 +19,7 @@ const BATCH: usize = 1024;
 
 /// Bytes a vertex of a round: two sets of vertices, and each vertex once as a member or as what
 /// follows.
-pub(super) const ROUND_BYTES: f64 = 4.0 + 0.25;
+pub(super) const ROUND_BYTES: f64 = 4.0 + 0.75;
 
 /// Reads the lists of one set after the other.
 pub(super) struct Rounds<'g> {

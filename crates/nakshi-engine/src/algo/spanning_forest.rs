@@ -66,8 +66,10 @@ impl Algorithm for SpanningForest {
     type Output = Forest;
 
     fn needs(&self, summary: &Summary) -> Needs {
-        // Ranks of the ids beside levels and parents; components need as much before.
-        Wcc::default().needs(summary)
+        // Ranks of the ids beside levels and parents, and what the allocator keeps of the components.
+        let mut needs = Wcc::default().needs(summary);
+        needs.state_bytes_per_vertex += 4.0;
+        needs
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<Forest> {

@@ -178,7 +178,7 @@ fn order(graph: &Graph, generations: &[u32], cx: &Context) -> Result<Vec<u32>> {
     let by_id = graph.vertices_by_id(cx)?;
     let mut order = zeroed::<u32>(n, "order")?;
     for rank in 0..n {
-        if rank % BLOCK == 0 {
+        if rank.is_multiple_of(BLOCK) {
             cx.check()?;
         }
         let v = match &by_id {

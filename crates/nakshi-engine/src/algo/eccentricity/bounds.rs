@@ -172,7 +172,7 @@ impl<'g> Bounds<'g> {
     /// An open vertex of each component: by turns one that may lie far out and one that may be
     /// central.
     fn choose(&mut self) -> Result<VertexSet> {
-        let outer = self.searches % 2 == 0;
+        let outer = self.searches.is_multiple_of(2);
         self.found.fill(0);
         let found = share_u64(&mut self.found);
         let (roots, lower, upper) = (&self.roots, &self.lower, &self.upper);

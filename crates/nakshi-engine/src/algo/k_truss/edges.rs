@@ -229,7 +229,7 @@ impl Edges {
         let joined = |(k, _): &(usize, &u32)| self.left.get(start + k);
         list.iter().enumerate().filter(joined).for_each(|(_, &v)| near.set(v as usize));
         for (seen, &v) in edges.filter_map(|k| list.get(k)).enumerate() {
-            if seen % CHECK_INTERVAL == 0 {
+            if seen.is_multiple_of(CHECK_INTERVAL) {
                 cx.check()?;
             }
             visit(near, u, v);

@@ -25,8 +25,9 @@ pub fn bridges(adjacency: &[Vec<u32>]) -> Vec<(u32, u32)> {
             let mut lists = adjacency.to_vec();
             for (from, to) in [(u, v), (v, u)] {
                 let list = &mut lists[from as usize];
-                let place = list.iter().position(|&end| end == to).unwrap();
-                list.remove(place);
+                if let Some(place) = list.iter().position(|&end| end == to) {
+                    list.remove(place);
+                }
             }
             if count(&lists, None) > before {
                 found.push((u, v));

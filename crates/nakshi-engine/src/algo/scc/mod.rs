@@ -27,7 +27,7 @@ use crate::shared::{share_u32, zeroed};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::{Direction, VertexId};
-use rest::Rest;
+use rest::{Parts, Rest};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Bytes a vertex in which the rest of the arcs is searched.
@@ -135,27 +135,6 @@ fn candidates(graph: &Graph, cx: &Context) -> Result<(Option<VertexId>, Bitmap)>
         }
     }
     Ok((best.map(|(_, v)| v), open))
-}
-
-/// Vertices whose component is not known, in parts that no component crosses.
-struct Parts<'a> {
-    open: VertexSet,
-    /// The component of a vertex that is not open, the part of one that is.
-    labels: &'a [AtomicU32],
-}
-
-impl Parts<'_> {
-    /// The part of an open vertex.
-    #[inline]
-    fn part(&self, v: VertexId) -> u32 {
-        self.labels.get(v as usize).map_or(0, |label| label.load(Relaxed))
-    }
-
-    /// True if `u` is an open vertex of `part`.
-    #[inline]
-    fn joined(&self, part: u32, u: VertexId) -> bool {
-        self.open.contains(u) && self.part(u) == part
-    }
 }
 
 /// Labels the component of `pivot`; the rest is what the pivot reaches, and what it does not.

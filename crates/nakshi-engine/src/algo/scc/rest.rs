@@ -4,12 +4,11 @@
 //! number a vertex as in D. Pearce, "A space-efficient algorithm for finding strongly connected
 //! components", Inf. Process. Lett. 116 (2016), and without recursion.
 
-use super::Parts;
 use crate::context::Context;
 use crate::error::Result;
 use crate::graph::Graph;
 use crate::shared::{share_u32, zeroed};
-use crate::vertex_set::Bitmap;
+use crate::vertex_set::{Bitmap, VertexSet};
 use nakshi_store::{Direction, VertexId};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -21,6 +20,27 @@ const CHECK_INTERVAL: usize = 1 << 14;
 /// Bytes that the search takes with so many members and arcs.
 pub(super) fn bytes(members: usize, arcs: u64) -> u64 {
     MEMBER_BYTES * members as u64 + 4 * arcs
+}
+
+/// Vertices whose component is not known, in parts that no component crosses.
+pub(super) struct Parts<'a> {
+    pub(super) open: VertexSet,
+    /// The component of a vertex that is not open, the part of one that is.
+    pub(super) labels: &'a [AtomicU32],
+}
+
+impl Parts<'_> {
+    /// The part of an open vertex.
+    #[inline]
+    pub(super) fn part(&self, v: VertexId) -> u32 {
+        self.labels.get(v as usize).map_or(0, |label| label.load(Relaxed))
+    }
+
+    /// True if `u` is an open vertex of `part`.
+    #[inline]
+    pub(super) fn joined(&self, part: u32, u: VertexId) -> bool {
+        self.open.contains(u) && self.part(u) == part
+    }
 }
 
 /// The arcs between vertices of the same part.
@@ -100,7 +120,7 @@ impl Rest {
             search.enter(start);
             while search.step(labels) {
                 steps += 1;
-                if steps % CHECK_INTERVAL == 0 {
+                if steps.is_multiple_of(CHECK_INTERVAL) {
                     cx.check()?;
                 }
             }
