@@ -25,7 +25,7 @@ use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::for_each_block_mut;
 use crate::shared::{share_u32, zeroed};
 use crate::stats::{IterationLog, RunStats};
-use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
+use crate::vertex_set::{AtomicBitmap, Bitmap};
 use nakshi_store::{Direction, VertexId};
 use rest::{Parts, Rest};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
