@@ -195,6 +195,11 @@ fn sweep(
     log: &mut IterationLog,
     cx: &Context,
 ) -> Result<(u32, VertexSet)> {
+    let n = graph.num_vertices();
+    let mut visited = Bitmap::new(n);
+    visited.set(source as usize);
+    let mut left = n.saturating_sub(1);
+    let mut frontier = only(source, n);
     let against = if direction == Direction::Out { Direction::In } else { Direction::Out };
     let (along, back): (&[Direction], &[Direction]) = if both {
         (graph.all_lists(), graph.all_lists())
