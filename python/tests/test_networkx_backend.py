@@ -117,6 +117,10 @@ DIRECTED = {
     "is_weakly_connected": lambda f, g, v: f(g),
     "in_degree_centrality": lambda f, g, v: f(g),
     "out_degree_centrality": lambda f, g, v: f(g),
+    "number_strongly_connected_components": lambda f, g, v: f(g),
+    "is_strongly_connected": lambda f, g, v: f(g),
+    "is_directed_acyclic_graph": lambda f, g, v: f(g),
+    "topological_generations": lambda f, g, v: f(g),
 }
 UNDIRECTED = {
     "connected_components": lambda f, g, v: f(g),
@@ -128,6 +132,7 @@ UNDIRECTED = {
 #: Without parallel edges.
 SIMPLE = {
     "betweenness_centrality": lambda f, g, v: f(g, normalized=False),
+    "core_number": lambda f, g, v: f(g),
 }
 SIMPLE_DIRECTED = {
     "reciprocity": lambda f, g, v: f(g, nodes(g)),

@@ -6,6 +6,6 @@ NetworkX finds the backend by the entry points of the package; nothing here is i
 - ``interface``: the backend: conversion, and each function under NetworkX's name.
 - ``offers``: arguments that a function takes, and the reasons for refusals.
 - ``view``: one face for stores and converted graphs. ``mapping``: results of stores as mappings.
-- ``traversal``, ``paths``, ``components``, ``centrality``, ``links``, ``clusters``, ``degrees``,
-  ``readers``: the functions.
+- ``traversal``, ``paths``, ``distances``, ``components``, ``structure``, ``communities``,
+  ``centrality``, ``links``, ``clusters``, ``degrees``, ``prediction``, ``readers``: the functions.
 """

@@ -1,4 +1,4 @@
-"""Eccentricities and what follows from them; a search from every vertex that is asked for."""
+"""Eccentricities and what follows from them."""
 
 from __future__ import annotations
 
@@ -67,11 +67,19 @@ def _values(G: View, e: Mapping[Any, Any] | None, weight: str | None) -> list[An
 
 
 def _eccentricities(G: View, rows: np.ndarray, weight: str | None) -> np.ndarray:
+    if len(rows) == G.count > 0 and G.is_unit(weight):
+        if G.run("scc" if G.directed else "wcc").summary["components"] > 1:
+            raise _infinite(G)
+        return G.run("eccentricity")._values("eccentricity")[0].astype(np.int64)
     found = []
     for node in G.nodes(rows):
         lengths, missing = column_from(G, node, weight)
         if missing is not None and missing.any():
-            kind = "digraph is not strongly" if G.directed else "graph is not"
-            raise nx.NetworkXError(f"Found infinite path length because the {kind} connected")
+            raise _infinite(G)
         found.append(G.number(lengths.max().item()))
     return np.array(found)
+
+
+def _infinite(G: View) -> nx.NetworkXError:
+    kind = "digraph is not strongly" if G.directed else "graph is not"
+    return nx.NetworkXError(f"Found infinite path length because the {kind} connected")

@@ -19,13 +19,20 @@ from . import (
     paths,
     prediction,
     readers,
+    structure,
     traversal,
 )
 from .info import NOTES
 from .offers import OFFERS
 from .view import ConvertedGraph
 
-__all__ = ["can_run", "convert_from_nx", "convert_to_nx", "should_run"]
+__all__ = ["can_run", "convert_from_nx", "convert_to_nx", "on_start_tests", "should_run"]
+
+#: Tests of NetworkX that this backend cannot pass, with the reasons.
+EXPECTED = {
+    "test_topological_sort6": "a store does not see later changes",
+    "test_condensation_mapping_and_members": "components are in the order of their first vertices",
+}
 
 _MODULES = (
     centrality,
@@ -38,6 +45,7 @@ _MODULES = (
     paths,
     prediction,
     readers,
+    structure,
     traversal,
 )
 globals().update(
@@ -89,6 +97,15 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
     if isinstance(graph, Graph) and not nx.config.fallback_to_nx:
         return True
     return offer.refusal(bound.arguments) or True
+
+
+def on_start_tests(items: list[Any]) -> None:
+    """Mark those of NetworkX's own tests that cannot pass, as NetworkX asks a backend to."""
+    import pytest
+
+    for item in items:
+        if item.name in EXPECTED:
+            item.add_marker(pytest.mark.xfail(reason=EXPECTED[item.name]))
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
