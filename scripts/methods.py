@@ -24,6 +24,7 @@ TYPES = {
     "vertices": "Sequence[Id]",
     "integer": "int",
     "number": "float",
+    "numbers": "Sequence[float]",
     "flag": "bool",
     "column": "str",
 }

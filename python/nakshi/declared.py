@@ -37,6 +37,8 @@ class Parameter:
             return ""
         if isinstance(self.default, float):
             return f"{self.default:g}".replace("e-0", "e-")
+        if isinstance(self.default, list):
+            return ",".join(f"{number:g}" for number in self.default)
         return str(self.default)
 
     @property

@@ -12,7 +12,6 @@ from .conversions import Conversions
 from .declared import DECLARATIONS, with_implied
 from .errors import DeadlineError, NakshiError, ParameterError, UnsupportedError
 from .limits import check_limits
-from .lookups import Lookups
 from .methods import Algorithms
 from .orders import Order
 from .programs import Program, run_on
@@ -21,6 +20,7 @@ from .queries import Id
 from .result import Result
 from .schema import EXACT, Schema, of_properties, of_topology
 from .units import parse_share, parse_size
+from .walks import Walks
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -72,7 +72,7 @@ class RunOptions(TypedDict, total=False):
     progress: ProgressArgument
 
 
-class Graph(Algorithms, Conversions, Lookups):
+class Graph(Algorithms, Conversions, Walks):
     """A graph in a store on disk. Made by :func:`nakshi.open` or :func:`nakshi.build`.
 
     Opening reads the manifest only; edge lists stay on disk. One graph may be used from several
@@ -88,13 +88,16 @@ class Graph(Algorithms, Conversions, Lookups):
 
     - what it is: ``path``, ``num_vertices``, ``num_edges``, ``directed``, ``weighted``, ``weights``,
       ``info``, ``schema``; ``is_directed`` and ``is_multigraph`` for NetworkX
-    - algorithms: ``apsp``, ``articulation_points``, ``betweenness``, ``bfs``, ``bridges``, ``cdlp``,
-      ``coloring``, ``degrees``, ``diameter``, ``eccentricity``, ``k_core``, ``k_truss``, ``lcc``,
-      ``matching``, ``mis``, ``pagerank``, ``scan_statistics``, ``scc``, ``spanning_forest``, ``sssp``,
-      ``topological_sort``, ``triangles``, ``wcc``; ``run`` by name, ``estimate`` of memory,
-      ``degree_distribution``
+    - algorithms: ``apsp``, ``articulation_points``, ``assortativity``, ``betweenness``, ``bfs``,
+      ``bridges``, ``cdlp``, ``closeness``, ``coloring``, ``degrees``, ``diameter``, ``eccentricity``,
+      ``eigenvector``, ``fastrp``, ``harmonic``, ``hits``, ``k_core``, ``k_truss``, ``katz``, ``lcc``,
+      ``leiden``, ``louvain``, ``matching``, ``mis``, ``pagerank``, ``personalized_pagerank``,
+      ``scan_statistics``, ``scc``, ``spanning_forest``, ``sssp``, ``topological_sort``,
+      ``triangles``, ``wcc``; ``run`` by name, ``estimate`` of memory, ``degree_distribution``
     - look-ups: ``neighbors``, ``sample_neighbors``, ``degree``, ``has_edge``, ``edges``,
       ``shortest_path``; ``subgraph`` and ``ego`` cut a graph out
+    - similarity of pairs: ``jaccard``, ``overlap``, ``cosine``, ``adamic_adar``,
+      ``resource_allocation``; ``random_walks``, ``node2vec``
     - queries of properties: ``count``, ``get_node_property``, ``get_node_properties``, ``read_node_property``,
       ``get_node_ids``, ``get_neighbor_ids``, ``expand``, ``get_edge_record``, ``get_edge_range``,
       ``get_edge_data``, ``get_edge``, ``get_incoming_edges``, ``find_edges``, ``count_edges``;

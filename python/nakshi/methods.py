@@ -346,6 +346,66 @@ class Algorithms:
             progress=progress,
         )
 
+    def closeness(
+        self,
+        *,
+        improved: bool = True,
+        log2m: int | None = None,
+        exact: bool = False,
+        seed: int | None = None,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Closeness centrality: 1 over the mean distance from the vertices that have a path.
+
+        Distances are counted in edges, along their direction. Graphs of more than 4,096 vertices
+        are estimated by HyperBall.
+
+        Args:
+            improved: multiply by the share of the other vertices that have a path (Wasserman and
+                Faust).
+            log2m: binary logarithm of the registers of a counter. Each takes two bytes a vertex;
+                four times as many halve the error. At least 4 and at most 12; default 8.
+            exact: search from every vertex instead. It is expensive.
+            seed: seed of the counters. Default 0.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``closeness`` (``float64``): the score; 0 without a path from another vertex.
+            Summary:
+                ``effective_diameter`` (``float64``): distance within which 90 % of the pairs with a
+                    path lie, interpolated.
+                ``neighborhood_function``: pairs of vertices within each distance, from 0 on.
+                ``method``: "exact" or "hyperball".
+
+        P. Boldi, S. Vigna, "In-core computation of geometric centralities with HyperBall", arXiv
+        1308.2144.
+        """
+        return self.run(
+            "closeness",
+            improved=improved,
+            log2m=log2m,
+            exact=exact,
+            seed=seed,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
     def coloring(
         self,
         *,
@@ -636,6 +696,321 @@ class Algorithms:
             progress=progress,
         )
 
+    def eigenvector(
+        self,
+        *,
+        iterations: int | None = None,
+        tolerance: float | None = None,
+        weight: str | None = None,
+        unit: bool = False,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Eigenvector centrality: a vertex scores as its in-neighbours do, in sum; 2-norm 1.
+
+        Args:
+            iterations: iterations at most. A run that does not settle within them fails. Default
+                100.
+            tolerance: stop when the scores change by less than this a vertex, on average. Above 0;
+                default 1e-6.
+            weight: edge column with the weights. By default that is the store's only one; in a
+                store without any, and in Rust, every edge weighs 1.
+            unit: count every edge as 1, whatever its weight.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``eigenvector`` (``float64``): the score; the squares sum to 1.
+            Summary:
+                ``iterations`` (``uint64``): iterations that were run.
+                ``change`` (``float64``): change in the last iteration (L1).
+                ``lengths``: the column that was used, or "unit".
+
+        Raises:
+            ParameterError: the scores do not settle in the iterations allowed; no such column.
+
+        P. Bonacich, "Power and centrality: a family of measures", Am. J. Sociology 92 (1987).
+        """
+        return self.run(
+            "eigenvector",
+            iterations=iterations,
+            tolerance=tolerance,
+            weight=weight,
+            unit=unit,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
+    def fastrp(
+        self,
+        *,
+        dimensions: int | None = None,
+        iteration_weights: Sequence[float] | None = None,
+        normalization: float | None = None,
+        seed: int | None = None,
+        weight: str | None = None,
+        unit: bool = False,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Vectors of vertices by very sparse random projection (FastRP).
+
+        Vertices with similar neighbourhoods have similar vectors, in the sense of the cosine.
+
+        Args:
+            dimensions: length of a vector. At least 1 and at most 4096; default 128.
+            iteration_weights: the part of each iteration in the result, one number an iteration.
+                Default 0,1,1.
+            normalization: power of the degree by which the first vectors are scaled. Below 0 hubs
+                count less. Default 0.
+            seed: seed of the first vectors. Default 0.
+            weight: edge column with the weights. By default that is the store's only one; in a
+                store without any, and in Rust, every edge weighs 1.
+            unit: count every edge as 1, whatever its weight.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``embedding_*`` (``float64``): that entry of the vector.
+            Summary:
+                ``dimensions`` (``uint64``): length of a vector.
+                ``lengths``: the column that was used, or "unit".
+
+        Raises:
+            ParameterError: iteration weights that are not finite; no such column.
+
+        H. Chen et al., "Fast and accurate network embeddings via very sparse random projection",
+        CIKM 2019.
+        """
+        return self.run(
+            "fastrp",
+            dimensions=dimensions,
+            iteration_weights=iteration_weights,
+            normalization=normalization,
+            seed=seed,
+            weight=weight,
+            unit=unit,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
+    def harmonic(
+        self,
+        *,
+        log2m: int | None = None,
+        exact: bool = False,
+        seed: int | None = None,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Harmonic centrality: the sum of 1 over the distance from every other vertex.
+
+        Distances are counted in edges, along their direction. Graphs of more than 4,096 vertices
+        are estimated by HyperBall.
+
+        Args:
+            log2m: binary logarithm of the registers of a counter. Each takes two bytes a vertex;
+                four times as many halve the error. At least 4 and at most 12; default 8.
+            exact: search from every vertex instead. It is expensive.
+            seed: seed of the counters. Default 0.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``harmonic`` (``float64``): the sum; a vertex without a path adds nothing.
+            Summary:
+                ``effective_diameter`` (``float64``): distance within which 90 % of the pairs with a
+                    path lie, interpolated.
+                ``neighborhood_function``: pairs of vertices within each distance, from 0 on.
+                ``method``: "exact" or "hyperball".
+
+        P. Boldi, S. Vigna, "In-core computation of geometric centralities with HyperBall", arXiv
+        1308.2144.
+        """
+        return self.run(
+            "harmonic",
+            log2m=log2m,
+            exact=exact,
+            seed=seed,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
+    def hits(
+        self,
+        *,
+        iterations: int | None = None,
+        tolerance: float | None = None,
+        weight: str | None = None,
+        unit: bool = False,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Hubs and authorities (HITS), each normalised to sum 1.
+
+        Good hubs lead to good authorities. A graph without edges has neither: all scores are 0.
+
+        Args:
+            iterations: iterations at most. A run that does not settle within them fails. Default
+                1000.
+            tolerance: stop when the hubs change by less than this in sum (L1). Above 0; default
+                1e-8.
+            weight: edge column with the weights. By default that is the store's only one; in a
+                store without any, and in Rust, every edge weighs 1.
+            unit: count every edge as 1, whatever its weight.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``hub`` (``float64``): the score as a hub; all sum to 1.
+            ``authority`` (``float64``): the score as an authority; all sum to 1.
+            Summary:
+                ``iterations`` (``uint64``): iterations that were run.
+                ``change`` (``float64``): change of the hubs in the last iteration (L1).
+                ``lengths``: the column that was used, or "unit".
+
+        Raises:
+            ParameterError: the scores do not settle in the iterations allowed; no such column.
+
+        J. Kleinberg, "Authoritative sources in a hyperlinked environment", J. ACM 46 (1999).
+        """
+        return self.run(
+            "hits",
+            iterations=iterations,
+            tolerance=tolerance,
+            weight=weight,
+            unit=unit,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
+    def katz(
+        self,
+        *,
+        alpha: float | None = None,
+        beta: float | None = None,
+        normalized: bool = True,
+        iterations: int | None = None,
+        tolerance: float | None = None,
+        weight: str | None = None,
+        unit: bool = False,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Katz centrality: walks that end at a vertex, those of k edges counted alpha to the power
+        of k times.
+
+        Args:
+            alpha: factor by which an edge attenuates. The scores settle only if it is below 1 over
+                the largest eigenvalue of the adjacency matrix, which is at most the largest degree.
+                Above 0; default 0.1.
+            beta: score that every vertex has of itself. Default 1.
+            normalized: scale the squares of the scores to sum 1.
+            iterations: iterations at most. A run that does not settle within them fails. Default
+                1000.
+            tolerance: stop when the scores change by less than this a vertex, on average. Above 0;
+                default 1e-6.
+            weight: edge column with the weights. By default that is the store's only one; in a
+                store without any, and in Rust, every edge weighs 1.
+            unit: count every edge as 1, whatever its weight.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``katz`` (``float64``): the score.
+            Summary:
+                ``iterations`` (``uint64``): iterations that were run.
+                ``change`` (``float64``): change in the last iteration (L1).
+                ``lengths``: the column that was used, or "unit".
+
+        Raises:
+            ParameterError: the scores do not settle in the iterations allowed; no such column.
+
+        L. Katz, "A new status index derived from sociometric analysis", Psychometrika 18 (1953).
+        """
+        return self.run(
+            "katz",
+            alpha=alpha,
+            beta=beta,
+            normalized=normalized,
+            iterations=iterations,
+            tolerance=tolerance,
+            weight=weight,
+            unit=unit,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
     def lcc(
         self,
         *,
@@ -664,6 +1039,143 @@ class Algorithms:
         """
         return self.run(
             "lcc",
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
+    def leiden(
+        self,
+        *,
+        resolution: float | None = None,
+        tolerance: float | None = None,
+        seed: int | None = None,
+        weight: str | None = None,
+        unit: bool = False,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Connected communities of high modularity, by the Leiden method; the direction of edges is
+        ignored.
+
+        As the Louvain method, but before communities become the vertices of the next level, each is
+        split into parts that grow along edges. No community falls apart into pieces without edges
+        between them.
+
+        Args:
+            resolution: resolution of modularity. Above 1 communities are smaller, below 1 larger.
+                Above 0; default 1.
+            tolerance: a level ends when a pass over its vertices gains less modularity than this.
+                At least 0; default 0.0001.
+            seed: seed of the choice between communities that gain the same. Default 0.
+            weight: edge column with the weights. By default that is the store's only one; in a
+                store without any, and in Rust, every edge weighs 1.
+            unit: count every edge as 1, whatever its weight.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``community``: the community, named by the smallest id in it.
+            Summary:
+                ``communities`` (``uint64``): number of communities.
+                ``modularity`` (``float64``): modularity of the communities, at this resolution.
+                ``levels`` (``uint64``): levels that were searched, the graph itself included.
+                ``lengths``: the column that was used, or "unit".
+
+        Raises:
+            ParameterError: a negative or NaN weight, no such column, or several columns and none
+                named.
+
+        V. Traag, L. Waltman, N. J. van Eck, "From Louvain to Leiden", Sci. Rep. 9 (2019); S. Sahu,
+        arXiv 2411.02268.
+        """
+        return self.run(
+            "leiden",
+            resolution=resolution,
+            tolerance=tolerance,
+            seed=seed,
+            weight=weight,
+            unit=unit,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
+    def louvain(
+        self,
+        *,
+        resolution: float | None = None,
+        tolerance: float | None = None,
+        seed: int | None = None,
+        weight: str | None = None,
+        unit: bool = False,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Communities of high modularity, by the Louvain method; the direction of edges is ignored.
+
+        Vertices move to the community of a neighbour while modularity grows, then communities
+        become the vertices of the next level, whose edges are kept in memory.
+
+        Args:
+            resolution: resolution of modularity. Above 1 communities are smaller, below 1 larger.
+                Above 0; default 1.
+            tolerance: a level ends when a pass over its vertices gains less modularity than this.
+                At least 0; default 0.0001.
+            seed: seed of the choice between communities that gain the same. Default 0.
+            weight: edge column with the weights. By default that is the store's only one; in a
+                store without any, and in Rust, every edge weighs 1.
+            unit: count every edge as 1, whatever its weight.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``community``: the community, named by the smallest id in it.
+            Summary:
+                ``communities`` (``uint64``): number of communities.
+                ``modularity`` (``float64``): modularity of the communities, at this resolution.
+                ``levels`` (``uint64``): levels that were searched, the graph itself included.
+                ``lengths``: the column that was used, or "unit".
+
+        Raises:
+            ParameterError: a negative or NaN weight, no such column, or several columns and none
+                named.
+
+        V. Blondel et al., "Fast unfolding of communities in large networks", J. Stat. Mech. (2008).
+        """
+        return self.run(
+            "louvain",
+            resolution=resolution,
+            tolerance=tolerance,
+            seed=seed,
+            weight=weight,
+            unit=unit,
             engine=engine,
             memory=memory,
             threads=threads,
@@ -812,6 +1324,65 @@ class Algorithms:
             iterations=iterations,
             tolerance=tolerance,
             variant=variant,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
+    def personalized_pagerank(
+        self,
+        sources: Sequence[Id],
+        *,
+        damping: float | None = None,
+        iterations: int | None = None,
+        tolerance: float | None = None,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """PageRank of walks that begin again at some vertices, normalised to sum 1.
+
+        The rank of dangling vertices, too, goes to these vertices, in equal parts.
+
+        Args:
+            sources: vertices to begin at. One that is named twice counts once.
+            damping: probability of following an edge. At least 0 and below 1; default 0.85.
+            iterations: most iterations. Without a tolerance exactly this many are run. Default 100;
+                given alone, it sets ``tolerance`` to 0.
+            tolerance: stop when the ranks change by less than this in sum (L1). 0 runs all
+                iterations that change a rank. At least 0; default 1e-7.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``rank`` (``float64``): the rank; all sum to 1.
+            Summary:
+                ``iterations`` (``uint64``): iterations that were run.
+                ``change`` (``float64``): change in the last iteration (L1).
+
+        Raises:
+            ParameterError: no source.
+
+        T. Haveliwala, "Topic-sensitive PageRank", WWW 2002.
+        """
+        return self.run(
+            "personalized-pagerank",
+            sources=sources,
+            damping=damping,
+            iterations=iterations,
+            tolerance=tolerance,
             engine=engine,
             memory=memory,
             threads=threads,

@@ -89,6 +89,22 @@ class Result:
         name = self._name(column)
         return self._values("id")[0], self._dense(name)
 
+    def to_matrix(self) -> tuple[np.ndarray, np.ndarray]:
+        """Ids and all columns as one array of shape ``(num_vertices, columns)``, as for embeddings.
+
+        Returns:
+            ``(ids, matrix)``; a missing number is ``inf``, for which the matrix becomes ``float64``.
+
+        Raises:
+            ParameterError: the result has only a summary, or a column of text.
+        """
+        import numpy as np
+
+        columns = [self._dense(name) for name in self._with_rows().columns]
+        if any(column.dtype == object for column in columns):
+            raise ParameterError(f"{self.algorithm} has columns of text; use to_arrow()")
+        return self._values("id")[0], np.stack(columns, axis=1)
+
     def to_arrow(self) -> pa.Table:
         """All columns as a ``pyarrow.Table``; missing values are null. Needs pyarrow."""
         return optional_module("pyarrow", "to_arrow").table(self._with_rows())

@@ -52,7 +52,7 @@ pub enum Error {
         message: String,
     },
     /// A weight below zero where only others make sense.
-    #[error("an edge has the negative weight {weight}; shortest paths need weights of at least 0")]
+    #[error("an edge has the negative weight {weight}; weights must be at least 0")]
     NegativeWeight {
         /// The weight.
         weight: f64,

@@ -56,7 +56,7 @@ mod _core {
     #[pymodule_export]
     use crate::lookup::{
         EdgePairs, Neighborhood, contains, degrees, edges, has_edges, neighbors, shortest_path,
-        subgraph,
+        similarities, subgraph, walks,
     };
     #[pymodule_export]
     use crate::outcome::Outcome;

@@ -7,7 +7,9 @@ use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchIterator};
 use arrow_schema::{Field, Schema};
 use nakshi::engine::lookup::Sampling;
 use nakshi::engine::{Context, Direction};
-use nakshi::lookup::{EdgeTable, IdBatch, IdValues, Neighborhoods, VertexLookup};
+use nakshi::lookup::{
+    EdgeTable, IdBatch, IdValues, Neighborhoods, Similarity, VertexLookup, Walking,
+};
 use nakshi::property::{Along, PropertyGraph};
 use nakshi::store::import::ImportOptions;
 use numpy::{PyArray1, PyArrayMethods};
@@ -305,6 +307,45 @@ pub fn has_edges<'py>(
     let found = call
         .answer(&wanted, |lookup, latest, cx| lookup.has_edges(&sources, &targets, latest, cx))?;
     Ok(PyArray1::from_vec(py, found.into_iter().map(|found| found == 1).collect()))
+}
+
+/// For each pair of a source and a target, how similar they are.
+#[pyfunction]
+pub fn similarities<'py>(
+    py: Python<'py>,
+    handle: Handle<'py>,
+    measure: &str,
+    sources: &Bound<'_, PyAny>,
+    targets: &Bound<'_, PyAny>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let measure: Similarity = serde_json::from_value(measure.into()).map_err(Failure::from)?;
+    let call = LookupCall::new(py, handle)?;
+    let pairs = (id_batch(sources)?, id_batch(targets)?);
+    let wanted = Wanted::new(Along::Out, 2 * pairs.0.len());
+    let found = call.answer(&wanted, |lookup, latest, cx| {
+        lookup.similarities(measure, (&pairs.0, &pairs.1), latest, cx)
+    })?;
+    Ok(PyArray1::from_vec(py, found))
+}
+
+/// Random walks from vertices, or from all: their ids, one walk after the other.
+#[pyfunction]
+pub fn walks<'py>(
+    py: Python<'py>,
+    handle: Handle<'py>,
+    starts: Option<&Bound<'_, PyAny>>,
+    numbers: (usize, usize, u64),
+    biases: (f64, f64),
+) -> PyResult<Bound<'py, PyAny>> {
+    let call = LookupCall::new(py, handle)?;
+    let starts = starts.map(id_batch).transpose()?;
+    let ((walks, length, seed), (p, q)) = (numbers, biases);
+    let walking = Walking { walks, length, p, q, seed };
+    let requests = starts.as_ref().map_or(usize::MAX, IdBatch::len);
+    let wanted = Wanted::new(Along::Out, requests.saturating_mul(walks));
+    let found = call
+        .answer(&wanted, |lookup, latest, cx| lookup.walks(starts.as_ref(), walking, latest, cx))?;
+    Column::new(py, found).numpy(py)
 }
 
 /// For each id, whether the graph has it.

@@ -8,8 +8,8 @@ memory small, so that a memory cap is spent on the graph.
 Inside: ``commands`` (import, info, check, backup, compact, cost, layout, cache-plan, export, generate),
 ``plots`` (plot), ``algorithms`` (run, estimate), ``servers`` (serve, status), ``clusters`` (cluster,
 worker), ``queries`` (get, neighbors, find), ``benches`` (bench) on ``workloads``, ``lookups``
-(degree, path, subgraph), ``logs`` (log, apply), ``completion``, ``options`` (what they share),
-``output`` (text, JSON).
+(degree, path, subgraph), ``similarities`` and ``walks`` (more of run), ``logs`` (log, apply),
+``completion``, ``options`` (what they share), ``output`` (text, JSON).
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ from .lookups import degree, path, subgraph
 from .plots import plot
 from .queries import find, get, neighbors
 from .servers import serve, status
+from .similarities import commands as similarities
+from .walks import node2vec, random_walks
 
 __all__ = ["main", "nakshi"]
 
@@ -115,6 +117,8 @@ for _command in (
     completion,
 ):
     nakshi.add_command(_command)
+for _command in (*similarities(), random_walks, node2vec):
+    run.add_command(_command)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

@@ -32,7 +32,12 @@ def option(parameter: Parameter, required: bool = True, help: str | None = None)
     elif parameter.kind == "number":
         more |= {"type": float}
     else:
-        metavars = {"vertex": "ID", "vertices": "ID,ID,...", "column": "COLUMN"}
+        metavars = {
+            "vertex": "ID",
+            "vertices": "ID,ID,...",
+            "column": "COLUMN",
+            "numbers": "X,X,...",
+        }
         more |= {"metavar": metavars[parameter.kind]}
     return click.Option([name], help=about, **more)
 
@@ -188,9 +193,21 @@ def _parameters(graph: Any, name: str, chosen: dict[str, Any]) -> dict[str, Any]
     for parameter in DECLARATIONS[name].parameters:
         if parameter.flag is not None and given.pop(parameter.flag.replace("-", "_"), False):
             given[parameter.name] = False
+        if parameter.kind == "numbers" and parameter.name in given:
+            given[parameter.name] = _numbers(parameter.name, given[parameter.name])
     if "sources" in given:
         given["sources"] = given["sources"].split(",")
     return given
+
+
+def _numbers(name: str, text: str) -> list[float]:
+    try:
+        return [float(number) for number in text.split(",")]
+    except ValueError:
+        option = name.replace("_", "-")
+        raise click.UsageError(
+            f"--{option} {text}: give numbers with commas between them"
+        ) from None
 
 
 def _estimate(name: str, store: str, as_json: bool, threads: int | None, **chosen: Any) -> None:

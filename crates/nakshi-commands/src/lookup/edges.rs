@@ -202,7 +202,7 @@ impl VertexLookup {
     }
 
     /// All vertices, ascending by id.
-    fn all(&self, latest: Latest<'_>) -> Result<Vec<VertexId>> {
+    pub(super) fn all(&self, latest: Latest<'_>) -> Result<Vec<VertexId>> {
         let mut all = self.store.ids()?.internal_by_rank()?;
         if let Some(graph) = latest {
             all.retain(|&v| graph.is_alive(v));

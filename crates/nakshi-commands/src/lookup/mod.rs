@@ -3,18 +3,23 @@
 //! * [`VertexLookup`]: a store that stays open for look-ups;
 //! * [`edges`]: edges as pairs, and stores of some vertices and the edges between them;
 //! * [`ids`]: the ids of requests and answers; [`dictionary`]: those of a store;
+//! * [`similarity`]: similarity of pairs by their common neighbours; [`walks`]: random walks;
 //! * [`latest`]: lists with the changes of a log.
 
 mod dictionary;
 mod edges;
 mod ids;
 mod latest;
+mod similarity;
+mod walks;
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use edges::EdgeTable;
 pub use ids::{IdBatch, IdValues};
+pub use similarity::Similarity;
+pub use walks::Walking;
 
 use crate::Result;
 use dictionary::Dictionary;
@@ -346,16 +351,26 @@ impl VertexLookup {
         cx: &Context,
     ) -> Result<Vec<u64>> {
         let vertices = self.vertices(ids, latest, cx)?;
+        self.degrees_of(&vertices, along, latest, cx)
+    }
+
+    fn degrees_of(
+        &self,
+        vertices: &[VertexId],
+        along: Along,
+        latest: Latest<'_>,
+        cx: &Context,
+    ) -> Result<Vec<u64>> {
         if latest.is_some() {
-            let found = self.lists_of(&vertices, along, latest, cx)?;
+            let found = self.lists_of(vertices, along, latest, cx)?;
             let length = |at| range(&found.offsets, at).len() as u64;
             return Ok((0..vertices.len()).map(length).collect());
         }
         if let Some(direction) = self.direction(along) {
-            return Ok(self.lists.degrees(direction, &vertices, cx)?);
+            return Ok(self.lists.degrees(direction, vertices, cx)?);
         }
-        let mut degrees = self.lists.degrees(Direction::Out, &vertices, cx)?;
-        let more = self.lists.degrees(Direction::In, &vertices, cx)?;
+        let mut degrees = self.lists.degrees(Direction::Out, vertices, cx)?;
+        let more = self.lists.degrees(Direction::In, vertices, cx)?;
         degrees.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
         Ok(degrees)
     }
@@ -371,6 +386,18 @@ impl VertexLookup {
         latest: Latest<'_>,
         cx: &Context,
     ) -> Result<Vec<u8>> {
+        let pairs = self.pairs(sources, targets, latest, cx)?;
+        self.edges_between(&pairs, latest, cx)
+    }
+
+    /// The vertices of as many sources as targets.
+    fn pairs(
+        &self,
+        sources: &IdBatch,
+        targets: &IdBatch,
+        latest: Latest<'_>,
+        cx: &Context,
+    ) -> Result<Vec<(VertexId, VertexId)>> {
         if sources.len() != targets.len() {
             let (some, others) = (sources.len(), targets.len());
             let told = format!("{some} sources and {others} targets; give as many of both");
@@ -378,10 +405,18 @@ impl VertexLookup {
         }
         let sources = self.vertices(sources, latest, cx)?;
         let targets = self.vertices(targets, latest, cx)?;
-        let pairs: Vec<(VertexId, VertexId)> = sources.into_iter().zip(targets).collect();
+        Ok(sources.into_iter().zip(targets).collect())
+    }
+
+    fn edges_between(
+        &self,
+        pairs: &[(VertexId, VertexId)],
+        latest: Latest<'_>,
+        cx: &Context,
+    ) -> Result<Vec<u8>> {
         match latest {
-            Some(graph) => self.merged_edges(graph, &pairs, cx),
-            None => Ok(self.lists.has_edges(&pairs, cx)?),
+            Some(graph) => self.merged_edges(graph, pairs, cx),
+            None => Ok(self.lists.has_edges(pairs, cx)?),
         }
     }
 

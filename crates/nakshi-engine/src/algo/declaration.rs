@@ -23,6 +23,8 @@ pub enum Kind {
     Integer,
     /// A floating-point number.
     Number,
+    /// A list of floating-point numbers.
+    Numbers,
     /// True or false.
     Flag,
     /// The name of an edge column with weights.
@@ -89,6 +91,8 @@ impl Parameter {
     pub const INTEGER: Self = Self::new(Kind::Integer).at_least(0.0);
     /// A floating-point number.
     pub const NUMBER: Self = Self::new(Kind::Number);
+    /// A list of floating-point numbers.
+    pub const NUMBERS: Self = Self::new(Kind::Numbers);
     /// True or false.
     pub const FLAG: Self = Self::new(Kind::Flag);
     /// An edge column.
@@ -185,6 +189,7 @@ impl Parameter {
             Kind::Vertices => ("vertices", None),
             Kind::Integer => ("integer", None),
             Kind::Number => ("number", None),
+            Kind::Numbers => ("numbers", None),
             Kind::Flag => ("flag", None),
             Kind::Column => ("column", None),
             Kind::Choice(choices) => ("choice", Some(choices)),

@@ -4,17 +4,13 @@
 //! Normalised as NetworkX and LDBC Graphalytics do: ranks sum to 1, and the mass of
 //! vertices without out-edges is spread evenly over all vertices.
 //!
-//! Pull: each iteration streams the in-lists and sums the contributions `rank / degree` of
-//! the neighbours. State: the contributions of this and of the next iteration, 8 bytes a
-//! vertex, and in a directed graph the out-degrees; the ranks themselves are made at the end,
-//! and until then their memory keeps lists on the SSD. Contributions are f32 above [`EXACT`]
-//! vertices (half the cache lines; a relative rounding error of 3e-8 each, summed in f64) and
-//! f64 below, and f64 wherever the tolerance is below [`SINGLE`]: rounded contributions change by
-//! about 2e-8 in sum for ever. That takes 8 bytes a vertex more and up to twice the time.
-//!
-//! The variants that send deltas are in [`super::pagerank_delta`].
+//! The variant that pulls is in [`super::pagerank_pull`], those that send deltas are in
+//! [`super::pagerank_delta`].
 
 use super::pagerank_delta::{self, Deltas, Spread};
+pub use super::pagerank_pull::PageRankOutput;
+use super::pagerank_pull::{self, Pull};
+use super::power::{Norm, normalise};
 use super::pulling::{self, PulledResult, Pulls};
 use super::{Algorithm, Declared, Output, Parameter, algorithm, choices};
 use crate::context::Context;
@@ -22,21 +18,12 @@ use crate::error::Result;
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
-use crate::parallel::{for_each_block_mut, map_blocks};
 use crate::program::block::programs::BlockPageRank;
 use crate::program::block::{Number, block_needs, run_blocks};
 use crate::program::pull::programs;
-use crate::shared::{Shareable, Slot, Zero, zeroed};
-use crate::stats::{IterationLog, RunStats};
-use nakshi_store::{Direction, Term};
+use crate::shared::zeroed;
+use nakshi_store::Direction;
 use std::marker::PhantomData;
-
-/// Vertices up to which contributions are f64.
-pub const EXACT: usize = 1 << 18;
-
-/// The least tolerance, but for 0, that f32 contributions surely reach: each is off by 2^-24 of itself
-/// at most, so that ranks, 1 in sum, change by 6e-8 at most when nothing but rounding is left.
-pub const SINGLE: f64 = 1e-7;
 
 algorithm! {
     /// PageRank, normalised to sum 1, the rank of dangling vertices spread evenly.
@@ -83,30 +70,18 @@ choices! {
     }
 }
 
-/// Ranks in internal order.
-#[derive(Debug, Clone)]
-pub struct PageRankOutput {
-    /// One rank per vertex; they sum to 1.
-    pub ranks: Vec<f64>,
-    /// Iterations that ran.
-    pub iterations: u32,
-    /// Change in the last iteration (L1). Of the variants with deltas: the mass, as a part of all,
-    /// that vertices hold back in the end, more than which another iteration would not move.
-    pub change: f64,
-    /// Statistics of the run.
-    pub stats: RunStats,
-}
-
 impl Algorithm for PageRank {
     type Output = PageRankOutput;
 
     fn needs(&self, summary: &Summary) -> Needs {
         match self.variant {
-            Variant::Pull => self.needs_of_pull(summary),
+            Variant::Pull => self.pull().needs(summary),
             Variant::Delta => Needs { gathers: true, ..Needs::new(24.25, &[Direction::Out]) },
             Variant::Vertex => pagerank_delta::needs_of_program(&self.deltas()),
             Variant::PullProgram => pulling::needs(self, summary, 0.0),
-            Variant::Block if self.rounds(summary.vertices) => self.needs_of_blocks::<f32>(summary),
+            Variant::Block if self.pull().rounds(summary.vertices) => {
+                self.needs_of_blocks::<f32>(summary)
+            }
             Variant::Block => self.needs_of_blocks::<f64>(summary),
         }
     }
@@ -117,7 +92,7 @@ impl Algorithm for PageRank {
             Variant::Delta => {
                 let Spread { mut ranks, iterations, left, stats } =
                     pagerank_delta::run(&self.deltas(), graph, cx)?;
-                normalise(cx, &mut ranks)?;
+                normalise(cx, &mut ranks, Norm::Sum)?;
                 Ok(PageRankOutput { ranks, iterations, change: left, stats })
             }
             Variant::Vertex => {
@@ -126,14 +101,11 @@ impl Algorithm for PageRank {
                 Ok(PageRankOutput { ranks, iterations, change: left, stats })
             }
             Variant::PullProgram => pulling::run(self, graph, cx),
-            Variant::Block if self.rounds(graph.num_vertices() as u64) => {
+            Variant::Block if self.pull().rounds(graph.num_vertices() as u64) => {
                 self.by_blocks::<f32>(graph, cx)
             }
             Variant::Block => self.by_blocks::<f64>(graph, cx),
-            Variant::Pull if self.rounds(graph.num_vertices() as u64) => {
-                self.pull::<f32>(graph, cx)
-            }
-            Variant::Pull => self.pull::<f64>(graph, cx),
+            Variant::Pull => pagerank_pull::run(&self.pull(), graph, cx),
         }
     }
 }
@@ -163,37 +135,6 @@ impl Pulls for PageRank {
     }
 }
 
-/// A contribution: what a vertex gives to each of its out-neighbours.
-pub(crate) trait Contribution: Shareable + Zero + Term {
-    fn from_f64(value: f64) -> Self;
-}
-
-impl Contribution for f32 {
-    #[inline]
-    fn from_f64(value: f64) -> Self {
-        value as f32
-    }
-}
-
-impl Contribution for f64 {
-    #[inline]
-    fn from_f64(value: f64) -> Self {
-        value
-    }
-}
-
-/// Sums over a chunk of vertices.
-#[derive(Default, Clone, Copy)]
-struct ChunkSums {
-    dangling: f64,
-    change: f64,
-}
-
-/// Contribution of a vertex of this rank; a vertex without out-edges keeps its rank there.
-fn share(rank: f64, degree: u64) -> f64 {
-    rank / degree.max(1) as f64
-}
-
 impl PageRank {
     fn block_program<T>(&self, vertices: usize) -> BlockPageRank<T> {
         let PageRank { damping, tolerance, .. } = *self;
@@ -216,141 +157,19 @@ impl PageRank {
             *rank = BlockPageRank::rank(*value, degree);
         }
         let change = if self.tolerance > 0.0 { found.change.distance } else { f64::NAN };
-        normalise(cx, &mut ranks)?;
+        normalise(cx, &mut ranks, Norm::Sum)?;
         Ok(PageRankOutput { ranks, iterations: found.steps, change, stats: found.stats })
     }
 
-    /// Returns true if contributions are f32.
-    fn rounds(&self, vertices: u64) -> bool {
-        let reachable = self.tolerance == 0.0 || self.tolerance >= SINGLE;
-        vertices > EXACT as u64 && reachable
+    fn pull(&self) -> Pull<'static> {
+        let PageRank { damping, iterations, tolerance, .. } = *self;
+        Pull { damping, iterations, tolerance, sources: None }
     }
 
     fn deltas(&self) -> Deltas {
         let PageRank { damping, iterations, tolerance, .. } = *self;
         Deltas { damping, iterations, tolerance }
     }
-
-    fn needs_of_pull(&self, summary: &Summary) -> Needs {
-        let contribution = if self.rounds(summary.vertices) { 4.0 } else { 8.0 };
-        let degrees = 4.0;
-        let while_reading = 2.0 * contribution + if summary.directed { degrees } else { 0.0 };
-        let at_the_end = contribution + degrees + size_of::<f64>() as f64;
-        // The larger, which it is in a directed graph with f64, is held all the time.
-        let most = f64::max(while_reading, at_the_end);
-        let late_bytes_per_vertex = most - while_reading;
-        Needs { late_bytes_per_vertex, ..Needs::new(most, &[Direction::In]) }
-    }
-
-    fn pull<C: Contribution>(&self, graph: &Graph, cx: &Context) -> Result<PageRankOutput> {
-        let n = graph.num_vertices();
-        let mut log = IterationLog::new(graph);
-        let uniform = 1.0 / n.max(1) as f64;
-        let mut values = zeroed::<C>(n, "PageRank's contributions")?;
-        let mut degrees = graph.degrees(Direction::Out, cx)?;
-        for_each_block_mut(cx, &mut values, |start, block| {
-            for (value, &degree) in block.iter_mut().zip(degrees.iter().skip(start)) {
-                *value = C::from_f64(share(uniform, degree.into()));
-            }
-            Ok(())
-        })?;
-        let mut dangling = degrees.iter().filter(|&&d| d == 0).count() as f64 * uniform;
-        if !graph.directed() {
-            // Those of the in-lists, which are read anyway.
-            degrees = Vec::new();
-        }
-        log.end("degrees", n as u64);
-        let mut next = zeroed::<C>(n, "PageRank's contributions")?;
-        let mut iterations = 0;
-        let mut change = f64::INFINITY;
-        while iterations < self.iterations && change > self.tolerance && n > 0 {
-            let base = (1.0 - self.damping) * uniform + self.damping * dangling * uniform;
-            let sums = self.iteration(graph, cx, base, &degrees, &values, &mut next)?;
-            std::mem::swap(&mut values, &mut next);
-            dangling = sums.dangling;
-            change = sums.change;
-            iterations += 1;
-            cx.progress().update("pagerank", iterations.into(), self.iterations.into());
-            log.end("pull", n as u64);
-        }
-        drop(next);
-        graph.release();
-        if !graph.directed() {
-            degrees = graph.degrees(Direction::Out, cx)?;
-        }
-        let ranks = ranks(cx, values, &degrees)?;
-        log.end("ranks", n as u64);
-        Ok(PageRankOutput { ranks, iterations, change, stats: log.finish() })
-    }
-
-    /// One iteration; `degrees` are the out-degrees of a directed graph.
-    fn iteration<C: Contribution>(
-        &self,
-        graph: &Graph,
-        cx: &Context,
-        base: f64,
-        degrees: &[u32],
-        values: &[C],
-        next: &mut [C],
-    ) -> Result<ChunkSums> {
-        let next = C::share(next);
-        let damping = self.damping;
-        let directed = graph.directed();
-        let sums = graph.scan_fold(Direction::In, cx, ChunkSums::default, |sums, v, list| {
-            let v = v as usize;
-            let (Some(&old), Some(slot)) = (values.get(v), next.get(v)) else {
-                return Ok(());
-            };
-            let degree = match degrees.get(v) {
-                Some(&degree) if directed => degree.into(),
-                _ => list.degree(),
-            };
-            let rank = base + damping * list.sum(values)?;
-            if degree == 0 {
-                sums.dangling += rank;
-            }
-            sums.change += (rank - old.into() * degree.max(1) as f64).abs();
-            slot.put(C::from_f64(share(rank, degree)));
-            Ok(())
-        })?;
-        Ok(sums.iter().fold(ChunkSums::default(), |a, b| ChunkSums {
-            dangling: a.dangling + b.dangling,
-            change: a.change + b.change,
-        }))
-    }
-}
-
-/// The ranks behind the contributions, normalised to sum 1.
-fn ranks<C: Contribution>(cx: &Context, values: Vec<C>, degrees: &[u32]) -> Result<Vec<f64>> {
-    let mut ranks = zeroed::<f64>(values.len(), "PageRank's ranks")?;
-    for_each_block_mut(cx, &mut ranks, |start, block| {
-        let known = values.iter().zip(degrees).skip(start);
-        for (rank, (value, &degree)) in block.iter_mut().zip(known) {
-            *rank = (*value).into() * f64::from(degree.max(1));
-        }
-        Ok(())
-    })?;
-    normalise(cx, &mut ranks)?;
-    Ok(ranks)
-}
-
-/// Scales `ranks` to sum 1, the same for every thread count.
-fn normalise(cx: &Context, ranks: &mut [f64]) -> Result<()> {
-    let blocks = {
-        let ranks = &*ranks;
-        map_blocks(cx, ranks.len(), |range| {
-            Ok(ranks.get(range).unwrap_or_default().iter().sum::<f64>())
-        })?
-    };
-    let total: f64 = blocks.into_iter().sum();
-    if total > 0.0 {
-        let scale = 1.0 / total;
-        for_each_block_mut(cx, ranks, |_, block| {
-            block.iter_mut().for_each(|rank| *rank *= scale);
-            Ok(())
-        })?;
-    }
-    Ok(())
 }
 
 impl From<PageRankOutput> for Outcome {
@@ -366,6 +185,7 @@ impl From<PageRankOutput> for Outcome {
 mod tests {
     use super::*;
     use crate::algo::oracle::{pagerank as oracle, sample};
+    use crate::algo::pagerank_pull::EXACT;
     use crate::error::Error;
     use proptest::prelude::*;
 
@@ -385,7 +205,7 @@ mod tests {
             for cx in sample::contexts() {
                 let output = config.run(&graph, &cx).unwrap();
                 close(&output.ranks, &expected);
-                let single = config.pull::<f32>(&graph, &cx).unwrap();
+                let single = pagerank_pull::rounded(&config.pull(), &graph, &cx).unwrap();
                 close(&single.ranks, &expected);
                 // The same bits for every thread count and mode.
                 assert_eq!(bits.get_or_insert_with(|| output.ranks.clone()), &output.ranks);

@@ -125,7 +125,10 @@ impl OpenLists {
     }
 
     /// Fails if results of `bytes` are more than the budget leaves.
-    pub(crate) fn check_room(&self, bytes: u64, what: &str) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Error::Budget`] with the smallest budget that works.
+    pub fn check_room(&self, bytes: u64, what: &str) -> Result<()> {
         let Some(Room { budget, used }) = self.room else { return Ok(()) };
         let needed = used.saturating_add(bytes);
         if needed <= budget {

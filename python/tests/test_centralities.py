@@ -1,0 +1,226 @@
+"""Centralities, communities, similarity and walks, compared with NetworkX."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import nakshi
+import networkx as nx
+import numpy as np
+import pytest
+
+
+def _edges(seed, n=120, m=500):
+    """Edges with a few hubs, some self-loops and some isolated vertices."""
+    draw = np.random.default_rng(seed)
+    return (draw.random((m, 2)) ** 3 * n).astype(np.int64)
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["directed", "undirected"])
+def both(request, tmp_path_factory):
+    """A store and the same graph of NetworkX."""
+    directed = request.param
+    edges = _edges(5)
+    path = tmp_path_factory.mktemp("stores") / "g.nakshi"
+    graph = nakshi.build(path, edges=(edges[:, 0], edges[:, 1]), directed=directed)
+    other = nx.DiGraph() if directed else nx.Graph()
+    other.add_edges_from(edges.tolist())
+    return graph, other
+
+
+def _same(found, expected, within=1e-6):
+    assert found.keys() == expected.keys()
+    for vertex, value in expected.items():
+        assert math.isclose(found[vertex], value, rel_tol=within, abs_tol=within), vertex
+
+
+@pytest.mark.parametrize("engine", ["memory", "ssd"])
+def test_personalized_pagerank(both, engine):
+    graph, other = both
+    sources = sorted(other)[3:6]
+    found = graph.personalized_pagerank(sources, tolerance=1e-12, iterations=500, engine=engine)
+    restart = dict.fromkeys(sources, 1.0)
+    _same(found.to_dict(), nx.pagerank(other, personalization=restart, tol=1e-12, max_iter=500))
+
+
+def test_hits(both):
+    graph, other = both
+    found = graph.hits(tolerance=1e-12, iterations=10_000)
+    hubs, authorities = nx.hits(other)
+    _same(found.to_dict("hub"), hubs)
+    _same(found.to_dict("authority"), authorities)
+
+
+def test_eigenvector(both):
+    graph, other = both
+    _same(graph.eigenvector().to_dict(), nx.eigenvector_centrality(other))
+    with pytest.raises(nakshi.ParameterError, match="after 2 iterations"):
+        graph.eigenvector(iterations=2)
+
+
+def test_katz(both):
+    graph, other = both
+    for given in ({"alpha": 0.01}, {"alpha": 0.02, "beta": 3.0, "normalized": False}):
+        found = graph.katz(**given, tolerance=1e-9)
+        _same(found.to_dict(), nx.katz_centrality(other, **given, tol=1e-9))
+    with pytest.raises(nakshi.ParameterError, match="smaller alpha"):
+        graph.katz(alpha=5.0)
+
+
+def test_distances(both):
+    graph, other = both
+    found = graph.harmonic()
+    assert found.summary["method"] == "exact"
+    _same(found.to_dict(), nx.harmonic_centrality(other))
+    _same(graph.closeness().to_dict(), nx.closeness_centrality(other))
+    plain = nx.closeness_centrality(other, wf_improved=False)
+    _same(graph.closeness(improved=False).to_dict(), plain)
+
+
+def test_estimated_distances(tmp_path):
+    """Of a graph that is too large to be searched exactly by default."""
+    edges = _edges(7, 6000, 60_000)
+    graph = nakshi.build(tmp_path / "g.nakshi", edges=(edges[:, 0], edges[:, 1]), directed=False)
+    for run in (graph.harmonic, graph.closeness):
+        exact, near = run(exact=True), run()
+        assert near.summary["method"] == "hyperball"
+        error = np.abs(near.to_numpy()[1] / exact.to_numpy()[1] - 1)
+        assert np.quantile(error, 0.95) < 0.1
+        a, b = near.summary["effective_diameter"], exact.summary["effective_diameter"]
+        assert math.isclose(a, b, rel_tol=0.1)
+
+
+@pytest.mark.parametrize("method", ["louvain", "leiden"])
+def test_communities(both, method):
+    graph, other = both
+    found = graph.run(method)
+    members = {}
+    for vertex, community in found.to_dict().items():
+        members.setdefault(community, set()).add(vertex)
+    assert all(min(group) == community for community, group in members.items())
+    assert found.summary["communities"] == len(members)
+    flat = nx.MultiGraph(other) if not other.is_directed() else nx.MultiGraph(list(other.edges))
+    groups = list(members.values())
+    expected = nx.community.modularity(flat, groups)
+    assert math.isclose(found.summary["modularity"], expected, rel_tol=1e-9)
+    best = nx.community.modularity(flat, nx.community.louvain_communities(flat, seed=1))
+    assert expected > 0.97 * best
+    if method == "leiden":
+        assert all(nx.is_connected(flat.subgraph(group)) for group in groups)
+    fine = graph.run(method, resolution=3.0)
+    assert fine.summary["communities"] > found.summary["communities"]
+
+
+def test_weights_of_communities(tmp_path):
+    """Two triangles that a heavy edge joins, and light edges inside."""
+    edges = ([0, 1, 2, 3, 4, 5, 2], [1, 2, 0, 4, 5, 3, 3])
+    weights = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 9.0]
+    graph = nakshi.build(
+        tmp_path / "g.nakshi", edges=(*edges, weights), directed=False, weighted=True
+    )
+    heavy, light = graph.leiden(), graph.leiden(unit=True)
+    assert heavy[2] == heavy[3] and light[2] != light[3]
+    assert heavy.summary["lengths"] != "unit" and light.summary["lengths"] == "unit"
+
+
+def test_assortativity(both):
+    graph, other = both
+    found = graph.assortativity()
+    expected = nx.degree_assortativity_coefficient(other)
+    assert math.isclose(found.summary["assortativity"], expected, rel_tol=1e-9)
+    _same(found.to_dict(), nx.average_neighbor_degree(other))
+    if other.is_directed():
+        reciprocity = nx.overall_reciprocity(other)
+        assert math.isclose(found.summary["reciprocity"], reciprocity, rel_tol=1e-12)
+
+
+def test_similarity(both, tmp_path):
+    graph, other = both
+    vertices = np.array(sorted(other))
+    pairs = np.random.default_rng(1).choice(vertices, (400, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    if other.is_directed():
+        with pytest.raises(nakshi.UnsupportedError, match="--undirected"):
+            graph.jaccard(pairs)
+        return
+    expected = {
+        "jaccard": nx.jaccard_coefficient,
+        "adamic_adar": nx.adamic_adar_index,
+        "resource_allocation": nx.resource_allocation_index,
+    }
+    for engine in ("memory", "ssd"):
+        for name, function in expected.items():
+            found = getattr(graph, name)(pairs, engine=engine)
+            values = [value for _, _, value in function(other, pairs.tolist())]
+            np.testing.assert_allclose(found, values, rtol=1e-12)
+    common = [len(set(nx.common_neighbors(other, a, b))) for a, b in pairs.tolist()]
+    counts = np.array([[len(other[a]), len(other[b])] for a, b in pairs.tolist()])
+    np.testing.assert_allclose(graph.overlap(pairs.tolist()), common / counts.min(axis=1))
+    np.testing.assert_allclose(graph.cosine(pairs), common / np.sqrt(counts.prod(axis=1)))
+    assert graph.jaccard([]).shape == (0,)
+    with pytest.raises(nakshi.ParameterError, match="shape"):
+        graph.jaccard(vertices)
+    with pytest.raises(nakshi.UnknownVertexError):
+        graph.jaccard([(vertices[0], 10**9)])
+    file = tmp_path / "pairs.tsv"
+    np.savetxt(file, pairs, fmt="%d", delimiter="\t")
+    command = [sys.executable, "-m", "nakshi", "run", "adamic-adar", graph.path, "--pairs", file]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [float(line.split("\t")[2]) for line in lines] == graph.adamic_adar(pairs).tolist()
+
+
+def test_random_walks(both):
+    graph, other = both
+    walks = graph.random_walks(walks=3, length=12, seed=4)
+    assert walks.shape == (3 * len(other), 12)
+    assert walks[: len(other), 0].tolist() == sorted(other)
+    for given in ({}, {"p": 0.1, "q": 4.0}, {"p": 4.0, "q": 0.1}):
+        for engine in ("memory", "ssd"):
+            again = graph.random_walks(walks=3, length=12, seed=4, engine=engine, **given)
+            for walk in again.tolist():
+                for a, b in zip(walk, walk[1:]):
+                    assert other.has_edge(a, b) or (a == b and not other[a])
+        same = graph.random_walks(walks=3, length=12, seed=4, threads=1, **given)
+        assert (again == same).all()
+    assert graph.random_walks(sorted(other)[:2], walks=1, length=4).shape == (2, 4)
+    with pytest.raises(nakshi.ParameterError, match="p"):
+        graph.random_walks(p=0.0)
+
+
+def test_biased_walks(tmp_path):
+    """Steps from the middle of a kite: back, to a neighbour of the last vertex, or away."""
+    edges = ([0, 0, 1, 1], [1, 2, 2, 3])
+    graph = nakshi.build(tmp_path / "g.nakshi", edges=edges, directed=False)
+    p, q = 2.0, 0.5
+    walks = graph.random_walks([0], walks=20_000, length=3, p=p, q=q)
+    third = walks[walks[:, 1] == 1][:, 2]
+    bias = {0: 1 / p, 2: 1.0, 3: 1 / q}
+    for vertex, weight in bias.items():
+        assert math.isclose((third == vertex).mean(), weight / sum(bias.values()), abs_tol=0.02)
+    # Nearly every draw is refused: the biases themselves decide.
+    rare = graph.random_walks([0], walks=300, length=3, p=1.0, q=1e-6)
+    assert (rare[rare[:, 1] == 1][:, 2] == 3).all()
+
+
+def test_node2vec_names_its_package(both, monkeypatch):
+    graph, other = both
+    monkeypatch.setitem(sys.modules, "gensim.models", None)
+    with pytest.raises(nakshi.UnsupportedError, match="pip install gensim"):
+        graph.node2vec(dimensions=4)
+
+
+def test_fastrp(both):
+    """Vectors by the powers of the transition matrix."""
+    graph, other = both
+    weights = [0.3, 0.0, 0.7]
+    ids, vectors = graph.fastrp(dimensions=24, iteration_weights=weights, seed=3).to_matrix()
+    assert ids.tolist() == sorted(other) and vectors.shape == (len(other), 24)
+    again = graph.fastrp(dimensions=24, iteration_weights=weights, seed=3, threads=1, engine="ssd")
+    assert (again.to_matrix()[1] == vectors).all()
+    one = graph.fastrp(dimensions=24, iteration_weights=[1.0], seed=3).to_matrix()[1]
+    lengths = np.linalg.norm(one, axis=1)
+    assert ((np.abs(lengths - 1) < 1e-5) | (lengths == 0)).all()
+    with pytest.raises(nakshi.ParameterError):
+        graph.fastrp(dimensions=0)
