@@ -133,6 +133,52 @@ class Algorithms:
             progress=progress,
         )
 
+    def assortativity(
+        self,
+        *,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Degree assortativity, reciprocity, and the mean degree of the neighbours of each vertex.
+
+        In a directed graph assortativity compares out-degrees of sources with in-degrees of
+        targets. A self-loop of an undirected graph adds two to the degree of its vertex.
+
+        Args:
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``average_neighbor_degree`` (``float64``): mean degree of the neighbours; in a directed
+                graph out-degrees of out-neighbours; 0 without any.
+            Summary:
+                ``assortativity`` (``float64``): correlation of the degrees at the two ends of
+                    edges; missing if one side has no variance.
+                ``reciprocity`` (``float64``): share of the edges whose reverse is an edge, too; 1
+                    in an undirected graph.
+
+        M. Newman, "Mixing patterns in networks", Phys. Rev. E 67 (2003).
+        """
+        return self.run(
+            "assortativity",
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
     def betweenness(
         self,
         *,
@@ -604,98 +650,6 @@ class Algorithms:
             progress=progress,
         )
 
-    def k_core(
-        self,
-        *,
-        engine: Engine = "auto",
-        memory: int | str | None = None,
-        threads: int | None = None,
-        timeout: float | None = None,
-        selective: bool = False,
-        static_cache: bool = False,
-        at: At = "last_commit",
-        missing_weight: float | None = None,
-        progress: ProgressArgument = None,
-    ) -> Result:
-        """Core number: the largest k for which the vertex is in the k-core.
-
-        The k-core is the largest part in which every vertex has at least k edges. Edges of both
-        directions count, each; self-loops do not.
-
-        Args:
-            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
-                as for :meth:`nakshi.Graph.run`.
-
-        Returns:
-            ``core`` (``uint32``): the core number.
-            Summary:
-                ``degeneracy`` (``uint64``): the largest core number.
-                ``innermost`` (``uint64``): vertices that have it.
-
-        D. Matula, L. Beck, "Smallest-last ordering and clustering and graph coloring algorithms",
-        J. ACM 30 (1983); N. Dasari, D. Ranjan, M. Zubair, "ParK", IEEE Big Data 2014.
-        """
-        return self.run(
-            "k-core",
-            engine=engine,
-            memory=memory,
-            threads=threads,
-            timeout=timeout,
-            selective=selective,
-            static_cache=static_cache,
-            at=at,
-            missing_weight=missing_weight,
-            progress=progress,
-        )
-
-    def k_truss(
-        self,
-        k: int,
-        *,
-        engine: Engine = "auto",
-        memory: int | str | None = None,
-        threads: int | None = None,
-        timeout: float | None = None,
-        selective: bool = False,
-        static_cache: bool = False,
-        at: At = "last_commit",
-        missing_weight: float | None = None,
-        progress: ProgressArgument = None,
-    ) -> Result:
-        """The k-truss: the largest part of the graph in which every edge is in k - 2 triangles.
-
-        The direction of edges is ignored, edges between the same vertices are one, and self-loops
-        never count.
-
-        Args:
-            k: order of the truss: an edge is in at least `k - 2` triangles.
-            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
-                as for :meth:`nakshi.Graph.run`.
-
-        Returns:
-            ``member`` (``bool``): true if the vertex has an edge in the truss.
-            ``degree`` (``uint32``): edges of the truss at the vertex.
-            Summary:
-                ``vertices`` (``uint64``): vertices in the truss.
-                ``edges`` (``uint64``): edges in the truss.
-
-        J. Cohen, "Trusses: Cohesive subgraphs for social network analysis", NSA technical report
-        (2008).
-        """
-        return self.run(
-            "k-truss",
-            k=k,
-            engine=engine,
-            memory=memory,
-            threads=threads,
-            timeout=timeout,
-            selective=selective,
-            static_cache=static_cache,
-            at=at,
-            missing_weight=missing_weight,
-            progress=progress,
-        )
-
     def eigenvector(
         self,
         *,
@@ -929,6 +883,98 @@ class Algorithms:
             tolerance=tolerance,
             weight=weight,
             unit=unit,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
+    def k_core(
+        self,
+        *,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Core number: the largest k for which the vertex is in the k-core.
+
+        The k-core is the largest part in which every vertex has at least k edges. Edges of both
+        directions count, each; self-loops do not.
+
+        Args:
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``core`` (``uint32``): the core number.
+            Summary:
+                ``degeneracy`` (``uint64``): the largest core number.
+                ``innermost`` (``uint64``): vertices that have it.
+
+        D. Matula, L. Beck, "Smallest-last ordering and clustering and graph coloring algorithms",
+        J. ACM 30 (1983); N. Dasari, D. Ranjan, M. Zubair, "ParK", IEEE Big Data 2014.
+        """
+        return self.run(
+            "k-core",
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
+    def k_truss(
+        self,
+        k: int,
+        *,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """The k-truss: the largest part of the graph in which every edge is in k - 2 triangles.
+
+        The direction of edges is ignored, edges between the same vertices are one, and self-loops
+        never count.
+
+        Args:
+            k: order of the truss: an edge is in at least `k - 2` triangles.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``member`` (``bool``): true if the vertex has an edge in the truss.
+            ``degree`` (``uint32``): edges of the truss at the vertex.
+            Summary:
+                ``vertices`` (``uint64``): vertices in the truss.
+                ``edges`` (``uint64``): edges in the truss.
+
+        J. Cohen, "Trusses: Cohesive subgraphs for social network analysis", NSA technical report
+        (2008).
+        """
+        return self.run(
+            "k-truss",
+            k=k,
             engine=engine,
             memory=memory,
             threads=threads,

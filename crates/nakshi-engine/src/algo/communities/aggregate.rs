@@ -104,7 +104,7 @@ fn until(entries: &[u64], first: usize, most: u64) -> usize {
     first + fitting.count().max(1)
 }
 
-fn append(rows: &mut Rows, lists: Vec<Vec<(VertexId, f64)>>) {
+fn append(rows: &mut Rows, lists: Vec<List>) {
     let more = lists.iter().map(Vec::len).sum();
     rows.targets.reserve_exact(more);
     rows.weights.reserve_exact(more);
@@ -138,6 +138,9 @@ fn each_vertex<L: Level>(
         .map(|_| ())
     })
 }
+
+/// A community's neighbours with the weights of the edges between.
+type List = Vec<(VertexId, f64)>;
 
 /// Entries of a range of communities, side by side.
 struct Part {
@@ -193,11 +196,10 @@ impl Part {
 
     /// The entries of each community, ascending, with the weights of equal ones added up. Sorting by the
     /// weight, too, makes the order of the additions that of the numbers.
-    fn merge(&self, cx: &Context) -> Result<Vec<Vec<(VertexId, f64)>>> {
+    fn merge(&self, cx: &Context) -> Result<Vec<List>> {
         let count = self.starts.len() - 1;
         let tickets = Tickets::new(count.div_ceil(BATCH));
-        let slots: Vec<Mutex<Vec<Vec<(VertexId, f64)>>>> =
-            (0..tickets.total()).map(|_| Mutex::default()).collect();
+        let slots: Vec<_> = (0..tickets.total()).map(|_| Mutex::new(Vec::<List>::new())).collect();
         run_workers(cx.threads().min(tickets.total()).max(1), |_| {
             let mut list = Vec::new();
             while let Some(ticket) = tickets.draw() {
@@ -214,7 +216,7 @@ impl Part {
         Ok(slots.into_iter().flat_map(take).collect())
     }
 
-    fn list(&self, at: usize, list: &mut Vec<(VertexId, f64)>) -> Vec<(VertexId, f64)> {
+    fn list(&self, at: usize, list: &mut List) -> List {
         let start = |at| self.starts.get(at).copied().unwrap_or(0);
         let range = start(at)..start(at + 1);
         let targets = self.targets.get(range.clone()).unwrap_or_default();

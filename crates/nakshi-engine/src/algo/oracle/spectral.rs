@@ -16,12 +16,11 @@ fn solve(mut rows: Vec<Vec<f64>>, mut right: Vec<f64>) -> Vec<f64> {
         let pivot = (k..n).max_by(|a, b| size(a).total_cmp(&size(b))).unwrap_or(k);
         rows.swap(k, pivot);
         right.swap(k, pivot);
-        for i in (0..n).filter(|&i| i != k) {
-            let factor = rows[i][k] / rows[k][k];
-            for j in k..n {
-                rows[i][j] -= factor * rows[k][j];
-            }
-            right[i] -= factor * right[k];
+        let (chosen, value) = (rows[k].clone(), right[k]);
+        for (i, row) in rows.iter_mut().enumerate().filter(|(i, _)| *i != k) {
+            let factor = row[k] / chosen[k];
+            row.iter_mut().zip(&chosen).skip(k).for_each(|(a, b)| *a -= factor * b);
+            right[i] -= factor * value;
         }
     }
     (0..n).map(|k| right[k] / rows[k][k]).collect()
@@ -67,11 +66,9 @@ fn power(mut matrix: Vec<Vec<f64>>) -> Vec<f64> {
     let n = matrix.len();
     for _ in 0..40 {
         let mut square = vec![vec![0.0; n]; n];
-        for i in 0..n {
-            for k in 0..n {
-                for j in 0..n {
-                    square[i][j] += matrix[i][k] * matrix[k][j];
-                }
+        for (row, sums) in matrix.iter().zip(&mut square) {
+            for (a, other) in row.iter().zip(&matrix) {
+                sums.iter_mut().zip(other).for_each(|(sum, b)| *sum += a * b);
             }
         }
         let most = square.iter().flatten().fold(0.0, |most: f64, &a| most.max(a));
