@@ -19,6 +19,7 @@ pytest.importorskip("scipy")
 
 RAN = Path(__file__).with_name("networkx_ran.txt")
 MODULES = [
+    "assortativity",
     "centrality",
     "community.tests.test_louvain",
     "community.tests.test_quality",

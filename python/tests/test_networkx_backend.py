@@ -104,6 +104,8 @@ ANY = {
     "shortest_path_length": lambda f, g, v: f(g, target=v),
     "average_shortest_path_length": lambda f, g, v: f(g),
     "eccentricity": lambda f, g, v: f(g),
+    "closeness_centrality": lambda f, g, v: f(g, wf_improved=False),
+    "harmonic_centrality": lambda f, g, v: f(g),
     "degree_centrality": lambda f, g, v: f(g),
     "isolates": lambda f, g, v: f(g),
     "number_of_isolates": lambda f, g, v: f(g),
@@ -133,6 +135,9 @@ UNDIRECTED = {
 SIMPLE = {
     "betweenness_centrality": lambda f, g, v: f(g, normalized=False),
     "core_number": lambda f, g, v: f(g),
+    "eigenvector_centrality": lambda f, g, v: f(g, max_iter=1000),
+    "katz_centrality": lambda f, g, v: f(g, alpha=0.02),
+    "average_neighbor_degree": lambda f, g, v: f(g),
 }
 SIMPLE_DIRECTED = {
     "reciprocity": lambda f, g, v: f(g, nodes(g)),
@@ -252,7 +257,7 @@ def test_weights_of_stores(diamond: nakshi.Graph) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
-        ("pagerank", {"personalization": {1: 1}}, "personalization= is not supported"),
+        ("pagerank", {"weight": None, "personalization": {1: 1, 2: 3}}, "must give equal parts"),
         ("single_source_shortest_path", {"source": 0}, "more memory than the graph"),
         ("shortest_path", {"source": 0}, "more memory than the graph"),
         ("bfs_edges", {"source": 0, "sort_neighbors": sorted}, "sort_neighbors= is not supported"),
@@ -310,6 +315,25 @@ def test_priorities_follow_the_threshold() -> None:
 def test_limits_of_the_configuration(karate: nakshi.Graph) -> None:
     with nx.config.backends.nakshi(memory=1000), pytest.raises(nakshi.BudgetError):
         nx.pagerank(karate)
+
+
+def test_scores_and_communities() -> None:
+    graph = nx.karate_club_graph()
+    for weight in (None, "weight"):
+        one = nx.eigenvector_centrality(graph, weight=weight, backend="nakshi")
+        assert close(one, nx.eigenvector_centrality(graph, weight=weight))
+    for one, other in zip(nx.hits(graph, backend="nakshi"), nx.hits(graph)):
+        assert close(one, other)
+    chosen = {"personalization": {0: 2, 33: 2}, "weight": None, "tol": 1e-9}
+    assert close(nx.pagerank(graph, backend="nakshi", **chosen), nx.pagerank(graph, **chosen))
+    one = nx.degree_assortativity_coefficient(graph, backend="nakshi")
+    assert close(one, nx.degree_assortativity_coefficient(graph))
+    assert nx.closeness_centrality(graph, 5, backend="nakshi") == nx.closeness_centrality(graph, 5)
+    with pytest.raises(nx.PowerIterationFailedConvergence):
+        nx.katz_centrality(graph, alpha=0.5, backend="nakshi")
+    for find in (nx.community.louvain_communities, nx.community.leiden_communities):
+        found = find(graph, weight=None, seed=3, backend="nakshi")
+        assert nx.community.modularity(graph, found, weight=None) > 0.41
 
 
 def test_values_that_are_refused() -> None:

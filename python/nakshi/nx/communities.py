@@ -1,4 +1,4 @@
-"""The modularity of communities."""
+"""Communities and their modularity."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from networkx.algorithms.community.quality import NotAPartition
 
+from .components import sets_of
 from .degrees import degrees, loops
 from .offers import offered
 from .view import ConvertedGraph, View
 
-__all__ = ["modularity"]
+__all__ = ["leiden_communities", "louvain_communities", "modularity"]
 
 #: Vertices whose lists are counted at a time.
 _VERTICES = 1 << 16
@@ -51,3 +52,34 @@ def modularity(
     )
     norm = 1 / total**2
     return float((inside / edges - resolution * out * into * norm).sum())
+
+
+@offered(only_default=("max_level",), weight="weight", weighted=True, directed=False)
+def louvain_communities(
+    G: View,
+    weight: str | None = "weight",
+    resolution: float = 1,
+    threshold: float = 1e-7,
+    max_level: int | None = None,
+    seed: Any = None,
+) -> list[set[Any]]:
+    """Communities of high modularity, by the Louvain method."""
+    return _found(G, "louvain", weight, seed, resolution=resolution, tolerance=threshold)
+
+
+@offered(only_default=("max_level",), weight="weight", weighted=True, directed=False)
+def leiden_communities(
+    G: View,
+    weight: str | None = "weight",
+    resolution: float = 1,
+    max_level: int | None = None,
+    seed: Any = None,
+) -> list[set[Any]]:
+    """Connected communities of high modularity, by the Leiden method."""
+    return _found(G, "leiden", weight, seed, resolution=resolution)
+
+
+def _found(G: View, name: str, weight: str | None, seed: Any, **chosen: Any) -> list[set[Any]]:
+    if not G.count:
+        return []
+    return list(sets_of(G, G.run(name, seed=seed.getrandbits(32), **chosen, **G.weighing(weight))))

@@ -24,6 +24,9 @@ _UNIT = "Edges must weigh 1."
 _OTHER = "Of several shortest paths it may be another."
 _ONE = "Without both ends, stores are refused: the paths take more memory than the graph."
 
+_ESTIMATED = f"{_UNIT} Stores of more than 4,096 vertices are estimated by HyperBall."
+_UNDIRECTED = "The graph must be undirected; the communities are those of another search."
+_EQUAL = "personalization gives equal parts."
 _PAIRS = "Of a store, the pairs must be given."
 
 #: Functions that run on stores, and where they differ from NetworkX.
@@ -35,6 +38,7 @@ NOTES: dict[str, str] = {
     "all_pairs_shortest_path_length": "",
     "ancestors": "",
     "average_clustering": _UNIT,
+    "average_neighbor_degree": _UNIT,
     "average_shortest_path_length": "",
     "bellman_ford_path": _OTHER,
     "bellman_ford_path_length": "",
@@ -47,9 +51,11 @@ NOTES: dict[str, str] = {
     "bidirectional_dijkstra": _OTHER,
     "bidirectional_shortest_path": _OTHER,
     "center": "By weight, a search from every vertex.",
+    "closeness_centrality": _ESTIMATED,
     "clustering": f"{_UNIT} The graph must be undirected.",
     "connected_components": "",
     "core_number": "",
+    "degree_assortativity_coefficient": _UNIT,
     "degree_centrality": "",
     "descendants": "",
     "descendants_at_distance": "",
@@ -58,8 +64,11 @@ NOTES: dict[str, str] = {
     "dijkstra_path_length": "",
     "eccentricity": "By weight, a search from every vertex.",
     "ego_graph": "The distance is in edges. That of a store is a new store.",
+    "eigenvector_centrality": "",
     "from_pandas_edgelist": "Returns a store; edge_attr may be 'weight'.",
+    "harmonic_centrality": _ESTIMATED,
     "has_path": "",
+    "hits": "Up to ten times max_iter iterations, of power iteration.",
     "in_degree_centrality": "",
     "is_connected": "",
     "is_directed_acyclic_graph": "",
@@ -71,6 +80,9 @@ NOTES: dict[str, str] = {
     "k_core": "That of a store is a new store.",
     "k_crust": "That of a store is a new store.",
     "k_shell": "That of a store is a new store.",
+    "katz_centrality": "beta must be one number.",
+    "leiden_communities": _UNDIRECTED,
+    "louvain_communities": _UNDIRECTED,
     "modularity": _UNIT,
     "node_connected_component": "",
     "number_connected_components": "",
@@ -79,7 +91,7 @@ NOTES: dict[str, str] = {
     "number_weakly_connected_components": "",
     "out_degree_centrality": "",
     "overall_reciprocity": "",
-    "pagerank": f"{_UNIT} The change is below tol in sum, not a vertex.",
+    "pagerank": f"{_UNIT} The change is below tol in sum, not a vertex. {_EQUAL}",
     "periphery": "By weight, a search from every vertex.",
     "preferential_attachment": _PAIRS,
     "radius": "By weight, a search from every vertex.",

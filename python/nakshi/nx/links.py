@@ -1,4 +1,4 @@
-"""PageRank."""
+"""PageRank, and hubs and authorities."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from typing import Any
 
 import networkx as nx
 
-from .offers import offered
+from .centrality import settled
+from .offers import offered, refuse
 from .view import View
 
-__all__ = ["pagerank"]
+__all__ = ["hits", "pagerank"]
+
+#: Iterations for one of NetworkX's.
+_MORE = 10
 
 
-@offered(only_default=("personalization", "nstart", "dangling"), weight="weight")
+@offered(only_default=("nstart", "dangling"), weight="weight")
 def pagerank(
     G: View,
     alpha: float = 0.85,
@@ -32,7 +36,38 @@ def pagerank(
         return {}
     if max_iter < 1:
         raise nx.PowerIterationFailedConvergence(max_iter)
-    result = G.run("pagerank", damping=alpha, iterations=max_iter, tolerance=tol)
+    chosen = {"damping": alpha, "iterations": max_iter, "tolerance": tol}
+    if personalization is None:
+        result = G.run("pagerank", **chosen)
+    else:
+        result = G.run("personalized-pagerank", sources=_sources(G, personalization), **chosen)
     if result.summary["change"] >= G.count * tol:
         raise nx.PowerIterationFailedConvergence(max_iter)
     return G.mapping(result._values("rank")[0])
+
+
+def _sources(G: View, personalization: Mapping[Any, float]) -> list[Any]:
+    """The vertices at which walks begin again, which have equal parts."""
+    parts = {node: part for node, part in personalization.items() if part and node in G}
+    if not parts:
+        raise ZeroDivisionError("personalization names no vertex of the graph")
+    if len(set(parts.values())) > 1:
+        raise refuse("pagerank", G, "personalization= must give equal parts")
+    return list(G.ids(G.some(parts)))
+
+
+@offered(only_default=("nstart", "normalized"))
+def hits(
+    G: View, max_iter: int = 100, tol: float = 1e-8, nstart: Any = None, normalized: bool = True
+) -> tuple[Mapping[Any, float], Mapping[Any, float]]:
+    """Scores as hubs and as authorities, each of sum 1.
+
+    An iteration of NetworkX's method, Lanczos', does the work of several of these.
+    """
+    if not G.count:
+        return {}, {}
+    if max_iter < 1:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    result = settled(G, "hits", _MORE * max_iter, tol, **G.weighing("weight"))
+    hubs, authorities = (G.mapping(result._values(name)[0]) for name in ("hub", "authority"))
+    return hubs, authorities

@@ -349,12 +349,10 @@ def column_from(
     """Lengths from a vertex and which are missing; adds the rows of the parents, if asked for."""
     source = G.required(source, nx.NodeNotFound, "Node {} not found in graph")
     given: dict[str, Any] = {"source": source, "parents": parents is not None}
-    if G.is_unit(weight):
+    if weight is None or G.is_unit(weight):
         result = G.run("bfs", **given)
     else:
-        result = G.run(
-            "sssp", weight="weight" if isinstance(G, ConvertedGraph) else weight, **given
-        )
+        result = G.run("sssp", weight=G.column(weight), **given)
     if parents is not None:
         parents.append(result._values("parent")[0])
     return result._values(result.columns[0])

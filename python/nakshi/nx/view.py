@@ -74,6 +74,16 @@ class View:
         """True if every edge counts as 1 by an attribute."""
         raise NotImplementedError
 
+    def column(self, attribute: str) -> str:
+        """The column of the store that has an edge attribute."""
+        return attribute
+
+    def weighing(self, attribute: str | None) -> dict[str, Any]:
+        """Arguments of an algorithm that make it weigh edges by an attribute."""
+        if attribute is None or self.is_unit(attribute):
+            return {"unit": True}
+        return {"weight": self.column(attribute)}
+
     def lists(
         self, rows: np.ndarray, reverse: bool
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -272,6 +282,9 @@ class ConvertedGraph(View):
 
     def is_unit(self, attribute: str | None) -> bool:
         return attribute is None or self.weights is None
+
+    def column(self, attribute: str) -> str:
+        return "weight"
 
     def number(self, value: float) -> Any:
         return int(value) if self._whole else value
