@@ -112,7 +112,8 @@ class Similarities(Lookups):
     ) -> np.ndarray:
         sources, targets = _columns(pairs)
         call = self._call(engine, memory, threads, timeout)
-        return _core.similarities(call, measure, _ids(sources), _ids(targets))
+        found: np.ndarray = _core.similarities(call, measure, _ids(sources), _ids(targets))
+        return found
 
 
 def _columns(pairs: Any) -> tuple[Any, Any]:

@@ -101,7 +101,7 @@ class Walks(Similarities):
             walks=walks, length=length, p=p, q=q, seed=seed,
             engine=engine, memory=memory, threads=threads, timeout=timeout,
         )  # fmt: skip
-        ids = walked[: self.num_vertices, 0]
+        ids = walked[: len(walked) // walks, 0]
         places = {id: place for place, id in enumerate(ids.tolist())}
         sentences = [[places[id] for id in walk] for walk in walked.tolist()]
         model = word2vec(
