@@ -21,6 +21,9 @@ algorithm! {
     pub struct Leiden = "leiden" {
         /// Resolution of modularity. Above 1 communities are smaller, below 1 larger.
         pub resolution: f64 = 1.0 => Parameter::NUMBER.above(0.0);
+        /// Searches at most, each from the communities of the one before. A search that gains less
+        /// modularity than `tolerance` is the last.
+        pub iterations: u32 = 2 => Parameter::INTEGER.at_least(1.0);
         /// A level ends when a pass over its vertices gains less modularity than this.
         pub tolerance: f64 = 1e-4 => Parameter::NUMBER.at_least(0.0);
         /// Seed of the choice between communities that gain the same.
@@ -46,8 +49,8 @@ algorithm! {
 
 impl Leiden {
     fn search(&self) -> Search<'_> {
-        let Leiden { resolution, tolerance, seed, ref weight } = *self;
-        Search { resolution, tolerance, seed, weight, refines: true }
+        let Leiden { resolution, iterations, tolerance, seed, ref weight } = *self;
+        Search { resolution, tolerance, seed, weight, refines: true, rounds: iterations }
     }
 }
 

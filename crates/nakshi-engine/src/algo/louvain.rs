@@ -45,7 +45,7 @@ algorithm! {
 impl Louvain {
     fn search(&self) -> Search<'_> {
         let Louvain { resolution, tolerance, seed, ref weight } = *self;
-        Search { resolution, tolerance, seed, weight, refines: false }
+        Search { resolution, tolerance, seed, weight, refines: false, rounds: 1 }
     }
 }
 

@@ -8,7 +8,7 @@
 //! all of them and then those of vertices whose neighbours have moved. From level 1 on the graph of the
 //! communities is in memory. An edge of a directed graph counts at both of its ends.
 //!
-//! State: 44 bytes a vertex for Louvain and 60 for Leiden; 12 bytes for each pair of communities with
+//! State: 44 bytes a vertex for Louvain and 64 for Leiden; 12 bytes for each pair of communities with
 //! edges between them, twice; and a scratch of an eighth of what is left, at least 16 MiB.
 
 mod aggregate;
@@ -43,6 +43,8 @@ pub(super) struct Search<'a> {
     pub(super) weight: &'a Option<String>,
     /// Splits communities before they are merged, as Leiden does.
     pub(super) refines: bool,
+    /// Searches at most, each from the communities of the one before.
+    pub(super) rounds: u32,
 }
 
 /// Communities in internal order.
@@ -78,7 +80,7 @@ impl Search<'_> {
     pub(super) fn needs(&self, summary: &Summary) -> Needs {
         let directions: &[Direction] =
             if summary.directed { &[Direction::Out, Direction::In] } else { &[Direction::Out] };
-        let mut needs = Needs::new(if self.refines { 60.0 } else { 44.0 }, directions);
+        let mut needs = Needs::new(if self.refines { 64.0 } else { 44.0 }, directions);
         let weighted = self.weight.is_some();
         let lists = GraphLevel::state_bytes(summary.longest_list, weighted, summary.directed);
         // A worker tallies the neighbours of one vertex, of which a byte of list may hold two.
@@ -101,31 +103,57 @@ impl Search<'_> {
     /// Finds communities.
     pub(super) fn run(&self, graph: &Graph, cx: &Context) -> Result<Modules> {
         let mut log = IterationLog::new(graph);
-        let n = graph.num_vertices();
         let strengths = Strengths::read(graph, cx)?;
-        log.end("strengths", n as u64);
-        let (sum, mut inside) = (strengths.sum, strengths.inside);
-        let mut tops = strengths.of;
-        let room = self.room(graph, cx);
-        let start = Partition::alone(&tops);
+        log.end("strengths", graph.num_vertices() as u64);
+        let mut best = self.round(graph, &strengths, None, &mut log, cx)?;
+        for _ in 1..self.rounds {
+            let next = self.round(graph, &strengths, Some(&best.of), &mut log, cx)?;
+            let grows = next.modularity > best.modularity + self.tolerance;
+            if next.modularity > best.modularity {
+                best = next;
+            }
+            if !grows {
+                break;
+            }
+        }
+        let Found { of, count, modularity, levels } = best;
+        let communities = named(graph, of, count, cx)?;
+        let (count, weight) = (count as u64, self.weight.clone());
+        Ok(Modules { communities, count, modularity, levels, weight, stats: log.finish() })
+    }
+
+    /// Searches level by level, from communities that are known or from single vertices.
+    fn round(
+        &self,
+        graph: &Graph,
+        strengths: &Strengths,
+        known: Option<&[VertexId]>,
+        log: &mut IterationLog<'_>,
+        cx: &Context,
+    ) -> Result<Found> {
+        let n = graph.num_vertices();
+        let (sum, mut inside, room) = (strengths.sum, strengths.inside, self.room(graph, cx));
+        let start = match known {
+            Some(known) => Partition::given(known.to_vec(), &strengths.of),
+            None => Partition::alone(&strengths.of),
+        };
         let level = GraphLevel(graph);
-        let step = self.level(&level, &tops, sum, start, &mut log, cx)?;
-        let mut of = step.merged.of;
+        let step = self.level(&level, &strengths.of, sum, start, log, cx)?;
+        let (mut of, mut tops, mut start) = (step.merged.of, step.strengths, step.start);
         let mut levels = 1;
         if step.count < n {
             // The lists are read twice more; their memory is that of the next level.
             graph.release();
             let mut rows = aggregate(&level, &of, step.count, room, cx)?;
             log.end("aggregate", n as u64);
-            (tops, inside) = (step.strengths, sum - rows.weights.iter().sum::<f64>());
-            let mut start = step.start;
+            inside = sum - rows.weights.iter().sum::<f64>();
             loop {
                 let nodes = tops.len();
                 let partition = match start {
                     Some(start) => Partition::given(start, &tops),
                     None => Partition::alone(&tops),
                 };
-                let step = self.level(&rows, &tops, sum, partition, &mut log, cx)?;
+                let step = self.level(&rows, &tops, sum, partition, log, cx)?;
                 levels += 1;
                 if step.count == nodes {
                     break;
@@ -141,9 +169,7 @@ impl Search<'_> {
             }
         }
         let modularity = modularity(&tops, sum, inside, self.resolution);
-        let communities = named(graph, of, tops.len(), cx)?;
-        let (count, weight) = (tops.len() as u64, self.weight.clone());
-        Ok(Modules { communities, count, modularity, levels, weight, stats: log.finish() })
+        Ok(Found { of, count: tops.len(), modularity, levels })
     }
 
     /// Moves the vertices of a level, and refines what comes of it.
@@ -196,6 +222,14 @@ impl Search<'_> {
         }
         Ok(Step { count: strengths.len(), strengths, merged: refined, start: Some(start) })
     }
+}
+
+/// The communities that a round has found, numbered from 0.
+struct Found {
+    of: Vec<VertexId>,
+    count: usize,
+    modularity: f64,
+    levels: u32,
 }
 
 /// What a level leaves for the next.
