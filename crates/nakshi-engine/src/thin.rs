@@ -20,6 +20,9 @@ const VERTICES_PER_BYTE: u64 = 128;
 /// Vertices between two looks at whether the call shall stop.
 const CHECK: usize = 1 << 14;
 
+/// Bytes of a reader beside those of the workers, and of the lists of a frontier.
+pub(crate) const STATE_BYTES: u64 = 1 << 20;
+
 /// Steps along the lists of `directions`, by one thread.
 pub(crate) struct Thin<'g> {
     graph: &'g Graph,
@@ -123,6 +126,8 @@ impl<'g> Thin<'g> {
             std::mem::swap(&mut taken.frontier, &mut taken.before);
             taken.frontier.sort_unstable();
         }
+        // The workers of a shared step have readers of their own.
+        self.readers = [None, None];
         Ok(taken)
     }
 

@@ -18,7 +18,7 @@ use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::parallel_for;
 use crate::stats::{IterationLog, RunStats};
-use crate::thin::Thin;
+use crate::thin::{self, Thin};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::{Direction, VertexId};
 use serde::Serialize;
@@ -137,7 +137,8 @@ impl Algorithm for Apsp {
         let words = if count <= 64 { 8.0 } else { 16.0 };
         let results = if self.distances { 4.0 * count as f64 } else { 12.0 };
         let needs = Needs::new(3.0 * words + 0.5 + results, &[Direction::Out, Direction::In]);
-        Needs { gathers: true, against: Some(Direction::In), ..needs }
+        let state_bytes_fixed = thin::STATE_BYTES;
+        Needs { gathers: true, against: Some(Direction::In), state_bytes_fixed, ..needs }
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<HopDistances> {

@@ -26,7 +26,7 @@ use crate::program::pull::programs::PullLevels;
 use crate::program::{ProgramConfig, programs, run_program};
 use crate::shared::{share_u32, zeroed};
 use crate::stats::{IterationLog, RunStats};
-use crate::thin::Thin;
+use crate::thin::{self, Thin};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::{Direction, List, VertexId};
 use std::ops::ControlFlow;
@@ -84,7 +84,8 @@ impl Algorithm for Bfs {
         if self.variant == Variant::Direct {
             let needs = Needs::new(4.5 + parents, &[Direction::Out, Direction::In]);
             let against = (!self.parents).then_some(Direction::In);
-            return Needs { heads: Some(Direction::In), against, gathers: true, ..needs };
+            let (heads, state_bytes_fixed) = (Some(Direction::In), thin::STATE_BYTES);
+            return Needs { heads, against, gathers: true, state_bytes_fixed, ..needs };
         }
         if self.variant == Variant::PullProgram {
             return pulling::needs(self, summary, 0.125);

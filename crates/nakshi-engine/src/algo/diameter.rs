@@ -24,7 +24,7 @@ use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::Outcome;
 use crate::stats::{IterationLog, RunStats};
-use crate::thin::{Taken, Thin};
+use crate::thin::{self, Taken, Thin};
 use crate::vertex_set::{Bitmap, VertexSet};
 use nakshi_store::{Direction, VertexId};
 
@@ -94,7 +94,7 @@ impl Algorithm for Diameter {
             return eccentricity::needs(summary);
         }
         let needs = Needs::new(0.75 + 8.0, &[Direction::Out, Direction::In]);
-        Needs { gathers: true, ..needs }
+        Needs { gathers: true, state_bytes_fixed: thin::STATE_BYTES, ..needs }
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<DiameterBound> {

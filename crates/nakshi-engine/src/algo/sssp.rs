@@ -34,7 +34,7 @@ use crate::program::block::{PerVertex, frontier_needs, run_frontier};
 use crate::program::pull::programs::PullShortestPaths;
 use crate::source::weights::Weights;
 use crate::stats::{IterationLog, RunStats};
-use crate::thin::Thin;
+use crate::thin::{self, Thin};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::{ColumnType, Direction, List, VertexId};
 use std::cmp::{Ordering, Reverse};
@@ -159,7 +159,8 @@ impl Algorithm for Sssp {
         let kernel = if self.weight.is_some() && summary.weight_width == 8 { 8.0 } else { 4.0 };
         let mut needs = Needs::new(kernel + 8.0 + 2.25 + parents, &[Direction::Out]);
         needs.directions.extend(incoming);
-        Needs { column: self.weight.clone(), gathers: true, ..needs }
+        let (column, state_bytes_fixed) = (self.weight.clone(), thin::STATE_BYTES);
+        Needs { column, gathers: true, state_bytes_fixed, ..needs }
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<Distances> {

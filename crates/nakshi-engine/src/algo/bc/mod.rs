@@ -29,7 +29,7 @@ use crate::program::block::programs::{BlockDependencies, BlockPaths};
 use crate::program::block::{block_needs, run_blocks};
 use crate::shared::{SharedF64, share_f64};
 use crate::stats::{IterationLog, RunStats};
-use crate::thin::Thin;
+use crate::thin::{self, Thin};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::{Direction, List, VertexId};
 use std::ops::Range;
@@ -117,7 +117,8 @@ impl Algorithm for Bc {
         }
         // Order of visits, paths, score, and six bitmaps.
         let needs = Needs::new(4.0 + 8.0 + 8.0 + 0.75, &[Direction::Out, Direction::In]);
-        Needs { gathers: true, against: Some(Direction::In), ..needs }
+        let state_bytes_fixed = thin::STATE_BYTES;
+        Needs { gathers: true, against: Some(Direction::In), state_bytes_fixed, ..needs }
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<Betweenness> {
