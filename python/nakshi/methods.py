@@ -1100,6 +1100,7 @@ class Algorithms:
         self,
         *,
         resolution: float | None = None,
+        iterations: int | None = None,
         tolerance: float | None = None,
         seed: int | None = None,
         weight: str | None = None,
@@ -1124,6 +1125,8 @@ class Algorithms:
         Args:
             resolution: resolution of modularity. Above 1 communities are smaller, below 1 larger.
                 Above 0; default 1.
+            iterations: searches at most, each from the communities of the one before. A search that
+                gains less modularity than `tolerance` is the last. Default 2.
             tolerance: a level ends when a pass over its vertices gains less modularity than this.
                 At least 0; default 0.0001.
             seed: seed of the choice between communities that gain the same. Default 0.
@@ -1151,6 +1154,7 @@ class Algorithms:
         return self.run(
             "leiden",
             resolution=resolution,
+            iterations=iterations,
             tolerance=tolerance,
             seed=seed,
             weight=weight,

@@ -14,9 +14,10 @@ import click
 import nakshi
 import pytest
 from nakshi import _core, cluster
-from nakshi.cli import similarities, walks
 from nakshi.cli.algorithms import estimate, run
 from nakshi.cli.clusters import run_ as on_servers
+from nakshi.cli.similarities import commands as similarities
+from nakshi.cli.walks import node2vec, random_walks
 
 ROOT = Path(__file__).parents[2]
 DECLARED: list[dict[str, Any]] = json.loads(_core.declarations())
@@ -34,7 +35,7 @@ RUN = {
 }
 
 #: Subcommands of ``run`` that answer pairs of vertices or walk: look-ups, which no engine declares.
-LOOK_UPS = {one.name for one in (*similarities.commands(), walks.random_walks, walks.node2vec)}
+LOOK_UPS = {one.name for one in (*similarities(), random_walks, node2vec)}
 
 
 def shown(value: Any) -> str:
