@@ -211,6 +211,17 @@ def test_node2vec_names_its_package(both, monkeypatch):
         graph.node2vec(dimensions=4)
 
 
+def test_node2vec(both):
+    """Shapes, and the same vectors again on one thread."""
+    pytest.importorskip("gensim")
+    graph, other = both
+    chosen = {"dimensions": 6, "walks": 2, "length": 5, "seed": 4, "threads": 1}
+    ids, vectors = graph.node2vec(**chosen)
+    assert ids.tolist() == sorted(other)
+    assert vectors.shape == (len(other), 6) and vectors.dtype == np.float32
+    assert (graph.node2vec(**chosen)[1] == vectors).all()
+
+
 def test_fastrp(both):
     """Vectors by the powers of the transition matrix."""
     graph, other = both

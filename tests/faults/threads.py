@@ -186,8 +186,12 @@ def alike(a: object, b: object) -> bool:
 
 def rows(out: Path, _: str) -> object:
     """The values of ``--out {out}/rows.csv``."""
+    words = {"": None, "true": True, "false": False}
     lines = (out / "rows.csv").read_text().splitlines()
-    return [[float(cell) if cell else None for cell in line.split(",")] for line in lines[1:]]
+    return [
+        [words[cell] if cell in words else float(cell) for cell in line.split(",")]
+        for line in lines[1:]
+    ]
 
 
 def summary(_: Path, stdout: str) -> object:
