@@ -80,7 +80,7 @@ def test_distances(both):
 
 
 def test_estimated_distances(tmp_path):
-    """Of a graph that is too large to be searched exactly by default."""
+    """HyperBall estimates a graph that is too large to be searched exactly by default."""
     edges = _edges(7, 6000, 60_000)
     graph = nakshi.build(tmp_path / "g.nakshi", edges=(edges[:, 0], edges[:, 1]), directed=False)
     for run in (graph.harmonic, graph.closeness):

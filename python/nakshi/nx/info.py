@@ -1,4 +1,4 @@
-"""What NetworkX reads about the backend when it is imported; the engine is not loaded."""
+"""The functions and settings that NetworkX reads when it is imported; no engine is loaded."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def _is_weight(data: Any) -> bool:
 
 
 def _direction(create_using: Any) -> bool | None:
-    """Whether a kind of graph is directed; ``None`` for other kinds."""
+    """True for directed graphs, False for undirected ones, ``None`` for other kinds."""
     if create_using is None or create_using is nx.Graph:
         return False
     return True if create_using is nx.DiGraph else None

@@ -201,7 +201,7 @@ fn meet(one: &[VertexId], other: &[VertexId], mut f: impl FnMut(VertexId)) -> us
     both
 }
 
-/// What `work` makes of each pair, in their order, on the threads of the context.
+/// Results of `work` on each pair, in their order, on the threads of the context.
 fn in_batches(
     pairs: &[(VertexId, VertexId)],
     cx: &Context,

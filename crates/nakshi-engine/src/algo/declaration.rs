@@ -97,6 +97,9 @@ impl Parameter {
     pub const FLAG: Self = Self::new(Kind::Flag);
     /// An edge column.
     pub const COLUMN: Self = Self::new(Kind::Column);
+    /// The flag by which a run leaves weights out; a front-end has it beside the column.
+    pub const UNIT: Self =
+        Self::FLAG.named("unit", &["Count every edge as 1, whatever its weight."]);
 
     /// One of several words.
     pub const fn choice(choices: &'static [Choice]) -> Self {

@@ -28,7 +28,7 @@ algorithm! {
         pub weight: Option<String> = None => Parameter::COLUMN;
     }
     citation: "P. Bonacich, \"Power and centrality: a family of measures\", Am. J. Sociology 92 (1987)";
-    outside: &[Parameter::FLAG.named("unit", &["Count every edge as 1, whatever its weight."])];
+    outside: &[Parameter::UNIT];
     columns: &[Output::new("eigenvector", "float64", "the score; the squares sum to 1")];
     summary: &[
         Output::new("iterations", "uint64", "iterations that were run"),

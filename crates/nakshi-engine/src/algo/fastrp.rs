@@ -37,7 +37,7 @@ algorithm! {
     }
     citation: "H. Chen et al., \"Fast and accurate network embeddings via very sparse random projection\", \
         CIKM 2019";
-    outside: &[Parameter::FLAG.named("unit", &["Count every edge as 1, whatever its weight."])];
+    outside: &[Parameter::UNIT];
     columns: &[Output::new("embedding_*", "float64", "that entry of the vector")];
     summary: &[
         Output::new("dimensions", "uint64", "length of a vector"),

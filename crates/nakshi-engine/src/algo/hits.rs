@@ -30,7 +30,7 @@ algorithm! {
         pub weight: Option<String> = None => Parameter::COLUMN;
     }
     citation: "J. Kleinberg, \"Authoritative sources in a hyperlinked environment\", J. ACM 46 (1999)";
-    outside: &[Parameter::FLAG.named("unit", &["Count every edge as 1, whatever its weight."])];
+    outside: &[Parameter::UNIT];
     columns: &[
         Output::new("hub", "float64", "the score as a hub; all sum to 1"),
         Output::new("authority", "float64", "the score as an authority; all sum to 1"),

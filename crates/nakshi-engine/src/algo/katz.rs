@@ -34,7 +34,7 @@ algorithm! {
         pub weight: Option<String> = None => Parameter::COLUMN;
     }
     citation: "L. Katz, \"A new status index derived from sociometric analysis\", Psychometrika 18 (1953)";
-    outside: &[Parameter::FLAG.named("unit", &["Count every edge as 1, whatever its weight."])];
+    outside: &[Parameter::UNIT];
     columns: &[Output::new("katz", "float64", "the score")];
     summary: &[
         Output::new("iterations", "uint64", "iterations that were run"),

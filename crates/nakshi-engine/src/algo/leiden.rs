@@ -34,7 +34,7 @@ algorithm! {
     }
     citation: "V. Traag, L. Waltman, N. J. van Eck, \"From Louvain to Leiden\", Sci. Rep. 9 (2019); \
         S. Sahu, arXiv 2411.02268";
-    outside: &[Parameter::FLAG.named("unit", &["Count every edge as 1, whatever its weight."])];
+    outside: &[Parameter::UNIT];
     columns: &[
         Output::new("community", "vertex", "the community, named by the smallest id in it"),
     ];

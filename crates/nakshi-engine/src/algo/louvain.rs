@@ -29,7 +29,7 @@ algorithm! {
         pub weight: Option<String> = None => Parameter::COLUMN;
     }
     citation: "V. Blondel et al., \"Fast unfolding of communities in large networks\", J. Stat. Mech. (2008)";
-    outside: &[Parameter::FLAG.named("unit", &["Count every edge as 1, whatever its weight."])];
+    outside: &[Parameter::UNIT];
     columns: &[
         Output::new("community", "vertex", "the community, named by the smallest id in it"),
     ];

@@ -62,7 +62,7 @@ algorithm! {
     citation: "U. Meyer, P. Sanders, \"Delta-stepping: a parallelizable shortest path algorithm\", \
         J. Algorithms 49 (2003)";
     outside: &[
-        Parameter::FLAG.pulls().named("unit", &["Count every edge as 1, whatever its weight."]),
+        Parameter::UNIT.pulls(),
         Parameter::FLAG.command_line().named(
             "weighted",
             &["Fail if the store has no weights (without it, edges then count as 1)."],

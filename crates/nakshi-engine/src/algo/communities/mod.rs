@@ -50,7 +50,7 @@ pub(super) struct Search<'a> {
 /// Communities in internal order.
 #[derive(Debug, Clone, Default)]
 pub struct Modules {
-    /// Of the vertices in the same community, the one with the smallest id; by vertex.
+    /// The community of each vertex, named by the vertex in it that has the smallest id.
     pub communities: Vec<VertexId>,
     /// Number of communities.
     pub count: u64,
@@ -232,7 +232,7 @@ struct Found {
     levels: u32,
 }
 
-/// What a level leaves for the next.
+/// The outcome of a level, from which the next one starts.
 struct Step {
     /// The communities that become vertices, numbered from 0.
     merged: Partition,

@@ -129,7 +129,7 @@ pub(super) struct Mover<'a> {
     pub(super) seed: u64,
 }
 
-/// What vertices may do in a pass.
+/// The moves that vertices may make in a pass.
 #[derive(Clone, Copy)]
 enum Rule<'a> {
     /// Go to the community of any neighbour.

@@ -67,7 +67,7 @@ impl From<Eccentricities> for Outcome {
     }
 }
 
-/// What [`Bounds`] need.
+/// Memory and lists that [`Bounds`] need.
 pub(super) fn needs(summary: &Summary) -> Needs {
     let components = Wcc::default().needs(summary);
     Needs {

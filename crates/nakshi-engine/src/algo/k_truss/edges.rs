@@ -136,7 +136,7 @@ impl Edges {
         AtomicBitmap::from_bitmap(Bitmap::full(self.targets.len()))
     }
 
-    /// Of the edges of `some`, those in fewer than `least` triangles of edges that are left.
+    /// The edges of `some` that are in fewer than `least` triangles of edges that are left.
     ///
     /// # Errors
     /// [`crate::Error::Cancelled`].
