@@ -90,23 +90,59 @@ where
 {
     #[cfg(test)]
     crate::work::add(n);
-    let blocks = n.div_ceil(BLOCK);
-    let tickets = Tickets::new(blocks);
-    let threads = cx.threads().min(blocks.div_ceil(2)).max(1);
+    map_ranges(cx, (n, BLOCK), || (), |(), range| f(range))
+}
+
+/// Cuts `0..n` into ranges of `size` and runs `f` on them, in any order, on the context's threads. Each
+/// thread has a state of its own from `init`. Returns the results in the order of the ranges.
+///
+/// # Errors
+/// As [`parallel_for`].
+pub fn map_ranges<S, T, F>(
+    cx: &Context,
+    (n, size): (usize, usize),
+    init: impl Fn() -> S + Sync,
+    f: F,
+) -> Result<Vec<T>>
+where
+    T: Send,
+    F: Fn(&mut S, Range<usize>) -> Result<T> + Sync,
+{
+    let threads = cx.threads().min(n.div_ceil(size).div_ceil(2));
+    map_ranges_on(threads, cx, (n, size), init, f)
+}
+
+/// As [`map_ranges`], on `threads` threads.
+///
+/// # Errors
+/// As there.
+pub(crate) fn map_ranges_on<S, T, F>(
+    threads: usize,
+    cx: &Context,
+    (n, size): (usize, usize),
+    init: impl Fn() -> S + Sync,
+    f: F,
+) -> Result<Vec<T>>
+where
+    T: Send,
+    F: Fn(&mut S, Range<usize>) -> Result<T> + Sync,
+{
+    let tickets = Tickets::new(n.div_ceil(size));
     let parts = run_workers(threads, |_| {
-        let mut mine = Vec::new();
-        let result = (|| {
-            while let Some(block) = tickets.draw() {
+        let (mut state, mut mine) = (init(), Vec::new());
+        let mut work = || {
+            while let Some(ticket) = tickets.draw() {
                 cx.check()?;
-                let from = block * BLOCK;
-                mine.push((block, f(from..n.min(from + BLOCK))?));
+                let from = ticket * size;
+                mine.push((ticket, f(&mut state, from..n.min(from + size))?));
             }
             Ok(())
-        })();
-        tickets.settle(result).map(|()| mine)
+        };
+        tickets.settle(work())?;
+        Ok(mine)
     })?;
     let mut all: Vec<(usize, T)> = parts.into_iter().flatten().collect();
-    all.sort_unstable_by_key(|(block, _)| *block);
+    all.sort_unstable_by_key(|(ticket, _)| *ticket);
     Ok(all.into_iter().map(|(_, t)| t).collect())
 }
 

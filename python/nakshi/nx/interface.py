@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from importlib import import_module
 from typing import Any
 
 import networkx as nx
 
 from ..graph import Graph
-from . import (
-    centrality,
-    clusters,
-    communities,
-    components,
-    degrees,
-    distances,
-    links,
-    paths,
-    prediction,
-    readers,
-    structure,
-    traversal,
-)
+from . import readers
 from .info import NOTES
 from .offers import OFFERS
 from .view import ConvertedGraph
@@ -38,22 +26,21 @@ EXPECTED = {
 }
 
 _MODULES = (
-    centrality,
-    clusters,
-    communities,
-    components,
-    degrees,
-    distances,
-    links,
-    paths,
-    prediction,
-    readers,
-    structure,
-    traversal,
+    "centrality",
+    "clusters",
+    "communities",
+    "components",
+    "degrees",
+    "distances",
+    "links",
+    "paths",
+    "prediction",
+    "readers",
+    "structure",
+    "traversal",
 )
-globals().update(
-    {name: getattr(module, name) for module in _MODULES for name in module.__all__ if name in NOTES}
-)
+for _module in (import_module(f".{name}", __package__) for name in _MODULES):
+    globals().update({name: getattr(_module, name) for name in _module.__all__ if name in NOTES})
 
 
 def convert_from_nx(

@@ -22,37 +22,26 @@ __all__ = [
 ]
 
 Scores = Iterator[tuple[Any, Any, float]]
-#: Pairs whose lists are read at once.
+#: Pairs that are scored at once.
 _PAIRS = 1 << 12
 
 
 @offered(multigraph=False, directed=False)
 def jaccard_coefficient(G: View, ebunch: Iterable[tuple[Any, Any]] | None = None) -> Scores:
     """The share of the neighbours of either vertex that both have."""
-
-    def score(common: np.ndarray, first: np.ndarray, second: np.ndarray) -> float:
-        either = len(np.union1d(first, second))
-        return len(common) / either if either else 0
-
-    return _scored(G, _pairs(G, "jaccard_coefficient", ebunch), score)
+    return _scored(G, _pairs(G, "jaccard_coefficient", ebunch), G.store.jaccard)
 
 
 @offered(multigraph=False, directed=False)
 def adamic_adar_index(G: View, ebunch: Iterable[tuple[Any, Any]] | None = None) -> Scores:
     """The sum over common neighbours of 1 / log of their degree."""
-    pairs = _pairs(G, "adamic_adar_index", ebunch)
-    found = degrees(G, "both")
-    return _scored(
-        G, pairs, lambda common, *_: sum(1 / math.log(n) for n in found[common].tolist())
-    )
+    return _scored(G, _pairs(G, "adamic_adar_index", ebunch), G.store.adamic_adar)
 
 
 @offered(multigraph=False, directed=False)
 def resource_allocation_index(G: View, ebunch: Iterable[tuple[Any, Any]] | None = None) -> Scores:
     """The sum over common neighbours of 1 / their degree."""
-    pairs = _pairs(G, "resource_allocation_index", ebunch)
-    found = degrees(G, "both")
-    return _scored(G, pairs, lambda common, *_: sum(1 / n for n in found[common].tolist()))
+    return _scored(G, _pairs(G, "resource_allocation_index", ebunch), G.store.resource_allocation)
 
 
 @offered(multigraph=False, directed=False)
@@ -76,16 +65,13 @@ def _pairs(G: View, name: str, ebunch: Iterable[tuple[Any, Any]] | None) -> list
     return pairs
 
 
-def _scored(G: View, pairs: list[tuple[Any, Any]], score: Callable[..., float]) -> Scores:
-    """Pairs with the score of their common neighbours and of the neighbours of each."""
+def _scored(G: View, pairs: list[tuple[Any, Any]], measure: Callable[..., np.ndarray]) -> Scores:
+    """Pairs with their measure of similarity."""
     rest = iter(pairs)
     while some := list(islice(rest, _PAIRS)):
-        rows = np.array([(G.row(u), G.row(v)) for u, v in some], dtype=np.int64)
-        lists: dict[int, np.ndarray] = {}
-        for owners, counts, targets in G.lists(np.unique(rows), False):
-            pieces = np.split(targets, np.cumsum(counts)[:-1])
-            lists.update(zip(owners.tolist(), pieces))
-        for (u, v), ends in zip(some, rows.tolist()):
-            first, second = lists[ends[0]], lists[ends[1]]
-            common = np.setdiff1d(np.intersect1d(first, second), ends)
-            yield u, v, score(common, first, second)
+        asked = [(G.id(u), G.id(v)) for u, v in some]
+        for (u, v), score in zip(some, measure(asked, **G.limits()).tolist()):
+            if math.isinf(score):
+                # A neighbour of degree 1 of a vertex and itself.
+                raise ZeroDivisionError("float division by zero")
+            yield u, v, score

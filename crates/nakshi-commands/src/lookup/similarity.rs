@@ -4,13 +4,11 @@
 //! these measures. As in NetworkX, neither vertex of a pair is a common neighbour, and a self-loop adds
 //! two to the degree of its vertex.
 
-use std::sync::{Mutex, PoisonError};
-
 use super::ids::IdBatch;
 use super::{Latest, VertexLookup, range};
 use crate::Result;
 use nakshi_engine::lookup::NeighborLists;
-use nakshi_engine::parallel::{Tickets, run_workers};
+use nakshi_engine::parallel::map_ranges;
 use nakshi_engine::{self as engine, Context, Direction, VertexId};
 use nakshi_property::Along;
 
@@ -113,7 +111,17 @@ impl VertexLookup {
     ) -> Result<Vec<f64>> {
         let ends = distinct(pairs.iter().flat_map(|&(a, b)| [a, b]));
         let lists = self.lists_of(&ends, Along::Out, latest, cx)?;
-        let found = in_batches(pairs, cx, |&pair| compare(measure, pair, &ends, &lists))?;
+        let found = map_ranges(
+            cx,
+            (pairs.len(), BATCH),
+            || (),
+            |(), range| {
+                let batch = pairs.get(range).unwrap_or_default().iter();
+                let found = batch.map(|&pair| compare(measure, pair, &ends, &lists));
+                Ok(found.collect::<Vec<_>>())
+            },
+        )?;
+        let found: Vec<Found> = found.into_iter().flatten().collect();
         let common = distinct(
             found
                 .iter()
@@ -199,28 +207,6 @@ fn meet(one: &[VertexId], other: &[VertexId], mut f: impl FnMut(VertexId)) -> us
         }
     }
     both
-}
-
-/// Results of `work` on each pair, in their order, on the threads of the context.
-fn in_batches(
-    pairs: &[(VertexId, VertexId)],
-    cx: &Context,
-    work: impl Fn(&(VertexId, VertexId)) -> Found + Sync,
-) -> Result<Vec<Found>> {
-    let tickets = Tickets::new(pairs.len().div_ceil(BATCH));
-    let slots: Vec<Mutex<Vec<Found>>> = (0..tickets.total()).map(|_| Mutex::default()).collect();
-    run_workers(cx.threads().min(tickets.total()).max(1), |_| {
-        while let Some(ticket) = tickets.draw() {
-            cx.check()?;
-            let batch = pairs.iter().skip(ticket * BATCH).take(BATCH);
-            if let Some(slot) = slots.get(ticket) {
-                *slot.lock().unwrap_or_else(PoisonError::into_inner) = batch.map(&work).collect();
-            }
-        }
-        Ok::<_, engine::Error>(())
-    })?;
-    let take = |slot: Mutex<Vec<_>>| slot.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(slots.into_iter().flat_map(take).collect())
 }
 
 #[cfg(test)]

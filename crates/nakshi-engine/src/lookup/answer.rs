@@ -3,7 +3,7 @@
 use super::BATCH;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::parallel::{Tickets, run_workers};
+use crate::parallel::map_ranges_on;
 use crate::shared::{Zero, zeroed};
 use nakshi_store::VertexId;
 use std::ops::Range;
@@ -64,27 +64,27 @@ pub(super) fn assemble<T: Zero>(
     let (offsets, total) = offsets(count, places.iter().map(|place| place.1.len() as u64))?;
     let mut targets = zeroed::<T>(total, "neighbours")?;
     let slices = blocks(&offsets, &mut targets);
-    let tickets = Tickets::new(slices.len());
-    run_workers(super::workers(true, count, cx), |_| {
-        let work = || -> Result<()> {
-            while let Some(ticket) = tickets.draw() {
-                cx.check()?;
-                let Some(slice) = slices.get(ticket) else { continue };
-                let mut slice = slice.lock().unwrap_or_else(PoisonError::into_inner);
-                let mut rest = std::mem::take(&mut *slice);
-                for (worker, range) in places.iter().skip(ticket * BATCH).take(BATCH) {
-                    let list = parts.get(*worker).and_then(|part| part.targets.get(range.clone()));
-                    let list = list.unwrap_or_default();
-                    let here = std::mem::take(&mut rest);
-                    let Some((front, after)) = here.split_at_mut_checked(list.len()) else { break };
-                    names(list, front)?;
-                    rest = after;
-                }
+    let threads = super::workers(true, count, cx);
+    map_ranges_on(
+        threads,
+        cx,
+        (count, BATCH),
+        || (),
+        |(), batch| {
+            let Some(slice) = slices.get(batch.start / BATCH) else { return Ok(()) };
+            let mut slice = slice.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut rest = std::mem::take(&mut *slice);
+            for (worker, range) in places.get(batch).unwrap_or_default() {
+                let list = parts.get(*worker).and_then(|part| part.targets.get(range.clone()));
+                let list = list.unwrap_or_default();
+                let here = std::mem::take(&mut rest);
+                let Some((front, after)) = here.split_at_mut_checked(list.len()) else { break };
+                names(list, front)?;
+                rest = after;
             }
             Ok(())
-        };
-        tickets.settle(work())
-    })?;
+        },
+    )?;
     let mut weights = Vec::new();
     if weighted {
         for (worker, range) in &places {

@@ -5,7 +5,7 @@ use super::{Asked, BATCH, OpenLists, workers};
 use crate::context::Context;
 use crate::error::Result;
 use crate::gather::lists_ahead;
-use crate::parallel::{Tickets, run_workers};
+use crate::parallel::{Tickets, map_ranges_on, run_workers};
 use crate::shared::{Zero, share_u64, zeroed};
 use crate::source::{Data, Side};
 use nakshi_io::Request;
@@ -138,20 +138,18 @@ impl OpenLists {
         cx: &Context,
         visit: impl Fn(usize, &List<'_>) -> Result<()> + Sync,
     ) -> Result<()> {
-        let tickets = Tickets::new(vertices.len().div_ceil(BATCH));
-        run_workers(workers(true, vertices.len(), cx), |_| {
-            let work = || -> Result<()> {
-                while let Some(ticket) = tickets.draw() {
-                    cx.check()?;
-                    let from = ticket * BATCH;
-                    let part = vertices.get(from..vertices.len().min(from + BATCH));
-                    let part = part.unwrap_or_default();
-                    lists_ahead(side, bytes, part, |&v| v, |at, list| visit(from + at, list))?;
-                }
-                Ok(())
-            };
-            tickets.settle(work())
-        })?;
+        let count = vertices.len();
+        map_ranges_on(
+            workers(true, count, cx),
+            cx,
+            (count, BATCH),
+            || (),
+            |(), range| {
+                let from = range.start;
+                let part = vertices.get(range).unwrap_or_default();
+                lists_ahead(side, bytes, part, |&v| v, |at, list| visit(from + at, list))
+            },
+        )?;
         Ok(())
     }
 

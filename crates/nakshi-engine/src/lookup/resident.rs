@@ -7,12 +7,12 @@ use super::{BATCH, OpenLists, workers};
 use crate::context::Context;
 use crate::error::Result;
 use crate::gather::AHEAD;
-use crate::parallel::{Tickets, run_workers};
+use crate::parallel::map_ranges_on;
 use crate::shared::{Zero, prefetch, zeroed};
 use crate::source::{Side, within};
 use nakshi_store::VertexId;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 /// Bytes that the processor fetches at once.
 const LINE: usize = 64;
@@ -55,27 +55,18 @@ impl OpenLists {
         self.check_room(bytes.saturating_add(beside), "this answer")?;
         let mut targets = zeroed::<T>(total, "neighbours")?;
         let blocks = blocks(&offsets, &mut targets);
-        let tickets = Tickets::new(blocks.len());
-        run_workers(workers(true, vertices.len(), cx), |_| {
-            let (mut places, mut waiting) = (Vec::new(), Vec::new());
-            let mut work = || -> Result<()> {
-                while let Some(ticket) = tickets.draw() {
-                    cx.check()?;
-                    let Some((block, part)) = blocks.get(ticket).zip(found.get(ticket)) else {
-                        continue;
-                    };
-                    let mut block = block.lock().unwrap_or_else(PoisonError::into_inner);
-                    let mut here = Waiting {
-                        places: std::mem::take(&mut places),
-                        vertices: std::mem::take(&mut waiting),
-                        slots: std::mem::take(&mut *block),
-                    };
-                    here.write(side, lists, part, (ticket * BATCH, sampling), &names)?;
-                    (places, waiting) = (here.places, here.vertices);
-                }
-                Ok(())
+        let (count, init) = (vertices.len(), || (Vec::new(), Vec::new()));
+        map_ranges_on(workers(true, count, cx), cx, (count, BATCH), init, |waiting, range| {
+            let batch = range.start / BATCH;
+            let Some((block, part)) = blocks.get(batch).zip(found.get(batch)) else {
+                return Ok(());
             };
-            tickets.settle(work())
+            let mut block = block.lock().unwrap_or_else(PoisonError::into_inner);
+            let (places, vertices) = std::mem::take(waiting);
+            let mut here = Waiting { places, vertices, slots: std::mem::take(&mut *block) };
+            here.write(side, lists, part, (range.start, sampling), &names)?;
+            *waiting = (here.places, here.vertices);
+            Ok(())
         })?;
         Ok(NeighborLists { offsets, targets, weights: None })
     }
@@ -141,36 +132,28 @@ impl<'s, T> Waiting<'s, T> {
 
 /// Finds the lists of `vertices` and reads their degrees; in batches.
 fn find(side: &Side, lists: &[u8], vertices: &[VertexId], cx: &Context) -> Result<Vec<Vec<Found>>> {
-    let mut batches: Vec<Vec<Found>> = vec![Vec::new(); vertices.len().div_ceil(BATCH)];
-    let slots: Vec<_> = batches.iter_mut().map(Mutex::new).collect();
-    let tickets = Tickets::new(slots.len());
-    run_workers(workers(true, vertices.len(), cx), |_| {
-        let work = || -> Result<()> {
-            while let Some(ticket) = tickets.draw() {
-                cx.check()?;
-                let from = ticket * BATCH;
-                let part = vertices.get(from..vertices.len().min(from + BATCH)).unwrap_or_default();
-                let mut found = Vec::with_capacity(part.len());
-                for some in part.chunks(AHEAD) {
-                    side.index.touch(some.iter().map(|&v| v.into()));
-                    let first = found.len();
-                    for &v in some {
-                        let bytes = within(&side.extent(v.into()), 0)?;
-                        prefetch(lists, bytes.start);
-                        found.push(Found { bytes, degree: 0 });
-                    }
-                    for list in found.iter_mut().skip(first) {
-                        list.degree = side.list(lists, list.bytes.clone())?.degree();
-                    }
+    let count = vertices.len();
+    map_ranges_on(
+        workers(true, count, cx),
+        cx,
+        (count, BATCH),
+        || (),
+        |(), range| {
+            let part = vertices.get(range).unwrap_or_default();
+            let mut found = Vec::with_capacity(part.len());
+            for some in part.chunks(AHEAD) {
+                side.index.touch(some.iter().map(|&v| v.into()));
+                let first = found.len();
+                for &v in some {
+                    let bytes = within(&side.extent(v.into()), 0)?;
+                    prefetch(lists, bytes.start);
+                    found.push(Found { bytes, degree: 0 });
                 }
-                if let Some(slot) = slots.get(ticket) {
-                    **slot.lock().unwrap_or_else(PoisonError::into_inner) = found;
+                for list in found.iter_mut().skip(first) {
+                    list.degree = side.list(lists, list.bytes.clone())?.degree();
                 }
             }
-            Ok(())
-        };
-        tickets.settle(work())
-    })?;
-    drop(slots);
-    Ok(batches)
+            Ok(found)
+        },
+    )
 }

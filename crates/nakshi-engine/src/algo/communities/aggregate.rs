@@ -6,13 +6,12 @@
 use super::lists::{Level, Neighbors, ROW_ENTRY, Rows};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::parallel::{Tickets, run_workers};
+use crate::parallel::map_ranges;
 use crate::shared::{share_f64, share_u32, share_u64, zeroed};
 use crate::vertex_set::VertexSet;
 use nakshi_store::VertexId;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Mutex, PoisonError};
 
 /// Bytes of the smallest scratch.
 pub(super) const LEAST_SCRATCH: u64 = 16 << 20;
@@ -123,18 +122,16 @@ fn each_vertex<L: Level>(
     visit: impl Fn(&L::Part, VertexId) + Sync,
 ) -> Result<()> {
     level.parts(all, cx, |range, lists| {
-        let tickets = Tickets::new(range.len().div_ceil(BATCH));
-        run_workers(cx.threads().min(tickets.total()).max(1), |_| {
-            while let Some(ticket) = tickets.draw() {
-                tickets.settle(cx.check())?;
-                let from = range.start + ticket * BATCH;
-                for v in from..range.end.min(from + BATCH) {
-                    // Lossless: there are at most 2^32 vertices.
-                    visit(lists, v as VertexId);
-                }
-            }
-            Ok(())
-        })
+        map_ranges(
+            cx,
+            (range.len(), BATCH),
+            || (),
+            |(), batch| {
+                // Lossless: there are at most 2^32 vertices.
+                batch.for_each(|at| visit(lists, (range.start + at) as VertexId));
+                Ok(())
+            },
+        )
         .map(|_| ())
     })
 }
@@ -198,22 +195,10 @@ impl Part {
     /// weight, too, makes the order of the additions that of the numbers.
     fn merge(&self, cx: &Context) -> Result<Vec<List>> {
         let count = self.starts.len() - 1;
-        let tickets = Tickets::new(count.div_ceil(BATCH));
-        let slots: Vec<_> = (0..tickets.total()).map(|_| Mutex::new(Vec::<List>::new())).collect();
-        run_workers(cx.threads().min(tickets.total()).max(1), |_| {
-            let mut list = Vec::new();
-            while let Some(ticket) = tickets.draw() {
-                tickets.settle(cx.check())?;
-                let from = ticket * BATCH;
-                let merged = (from..count.min(from + BATCH)).map(|at| self.list(at, &mut list));
-                if let Some(slot) = slots.get(ticket) {
-                    *slot.lock().unwrap_or_else(PoisonError::into_inner) = merged.collect();
-                }
-            }
-            Ok(())
+        let lists = map_ranges(cx, (count, BATCH), Vec::new, |list, range| {
+            Ok(range.map(|at| self.list(at, list)).collect::<Vec<_>>())
         })?;
-        let take = |slot: Mutex<Vec<_>>| slot.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(slots.into_iter().flat_map(take).collect())
+        Ok(lists.into_iter().flatten().collect())
     }
 
     fn list(&self, at: usize, list: &mut List) -> List {

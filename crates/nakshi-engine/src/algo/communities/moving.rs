@@ -9,7 +9,7 @@ use super::lists::{Level, Neighbors};
 use super::tally::Tally;
 use crate::context::Context;
 use crate::error::Result;
-use crate::parallel::{Tickets, run_workers};
+use crate::parallel::map_ranges;
 use crate::vertex_set::{AtomicBitmap, VertexSet};
 use nakshi_store::{VertexId, mix};
 
@@ -294,16 +294,25 @@ impl Sweep<'_> {
             return Ok(());
         }
         let before = &*self.partition;
-        let wishes = in_batches(members, cx, |tally, batch: &[VertexId]| {
-            batch.iter().filter_map(|&v| mover.wish(lists, v, before, rule, tally)).collect()
+        let wishes = map_ranges(cx, (members.len(), BATCH), Tally::default, |tally, range| {
+            let batch = members.get(range).unwrap_or_default().iter();
+            let wish = |&v: &VertexId| mover.wish(lists, v, before, rule, tally);
+            Ok(batch.filter_map(wish).collect::<Vec<_>>())
         })?;
-        let granted: Vec<Wish> = wishes.into_iter().filter(|&wish| self.grant(wish)).collect();
+        let granted: Vec<Wish> =
+            wishes.into_iter().flatten().filter(|&wish| self.grant(wish)).collect();
         if matches!(rule, Rule::Move) {
             let sweep = &*self;
-            in_batches(&granted, cx, |_, batch| -> Vec<()> {
-                batch.iter().for_each(|&wish| sweep.mark(lists, wish));
-                Vec::new()
-            })?;
+            map_ranges(
+                cx,
+                (granted.len(), BATCH),
+                || (),
+                |(), range| {
+                    let batch = granted.get(range).unwrap_or_default();
+                    batch.iter().for_each(|&wish| sweep.mark(lists, wish));
+                    Ok(())
+                },
+            )?;
         }
         Ok(())
     }
@@ -335,28 +344,4 @@ impl Sweep<'_> {
             }
         });
     }
-}
-
-/// Results of `work` on batches of `items`, in their order.
-fn in_batches<T: Sync, R: Send>(
-    items: &[T],
-    cx: &Context,
-    work: impl Fn(&mut Tally, &[T]) -> Vec<R> + Sync,
-) -> Result<Vec<R>> {
-    let batches: Vec<&[T]> = items.chunks(BATCH).collect();
-    let tickets = Tickets::new(batches.len());
-    let threads = cx.threads().min(batches.len()).max(1);
-    let parts = run_workers(threads, |_| {
-        let (mut tally, mut mine) = (Tally::default(), Vec::new());
-        while let Some(ticket) = tickets.draw() {
-            tickets.settle(cx.check())?;
-            if let Some(batch) = batches.get(ticket) {
-                mine.push((ticket, work(&mut tally, batch)));
-            }
-        }
-        Ok(mine)
-    })?;
-    let mut all: Vec<(usize, Vec<R>)> = parts.into_iter().flatten().collect();
-    all.sort_unstable_by_key(|part| part.0);
-    Ok(all.into_iter().flat_map(|part| part.1).collect())
 }

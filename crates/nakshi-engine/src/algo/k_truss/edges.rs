@@ -4,7 +4,7 @@ use crate::both::both_lists;
 use crate::context::Context;
 use crate::error::Result;
 use crate::graph::Graph;
-use crate::parallel::{Tickets, run_workers};
+use crate::parallel::map_ranges;
 use crate::shared::{share_u32, zeroed};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::VertexId;
@@ -196,17 +196,16 @@ impl Edges {
         cx: &Context,
         visit: impl Fn(&Bitmap, u32, u32) + Sync,
     ) -> Result<()> {
-        let tickets = Tickets::new(self.members().div_ceil(CHUNK));
-        run_workers(cx.threads().min(tickets.total()).max(1), |_| {
-            let mut near = Bitmap::new(self.members());
-            while let Some(ticket) = tickets.draw() {
+        let members = self.members();
+        map_ranges(
+            cx,
+            (members, CHUNK),
+            || Bitmap::new(members),
+            |near, mut range| {
                 // Members are 32 bits.
-                for u in ticket * CHUNK..self.members().min((ticket + 1) * CHUNK) {
-                    tickets.settle(self.each_of(some, u as u32, &mut near, &visit, cx))?;
-                }
-            }
-            Ok(())
-        })?;
+                range.try_for_each(|u| self.each_of(some, u as u32, near, &visit, cx))
+            },
+        )?;
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 use super::oriented::{LOW, OrientedPart};
 use crate::context::Context;
 use crate::error::Result;
-use crate::parallel::{Tickets, run_workers};
+use crate::parallel::map_ranges;
 use crate::vertex_set::Bitmap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -87,19 +87,15 @@ pub(crate) fn count(
     n: usize,
     cx: &Context,
 ) -> Result<()> {
-    let tickets = Tickets::new(top.ranks.len().div_ceil(CHUNK));
-    run_workers(cx.threads(), |_| {
-        let mut marks = FlaggedList::new(n);
-        while let Some(ticket) = tickets.draw() {
-            let first = top.ranks.start as usize + ticket * CHUNK;
-            let last = (first + CHUNK).min(top.ranks.end as usize);
-            cx.check().inspect_err(|_| tickets.close())?;
-            for v in first as u32..last as u32 {
-                vertex(top, lists, &mut marks, v, arcs, cx).inspect_err(|_| tickets.close())?;
-            }
-        }
-        Ok(())
-    })?;
+    let first = top.ranks.start;
+    map_ranges(
+        cx,
+        (top.ranks.len(), CHUNK),
+        || FlaggedList::new(n),
+        |marks, mut range| {
+            range.try_for_each(|at| vertex(top, lists, marks, first + at as u32, arcs, cx))
+        },
+    )?;
     Ok(())
 }
 
