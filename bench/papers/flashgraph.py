@@ -31,7 +31,7 @@ CACHE_SHARE = 1 / 18
 SCHEDULES = {
     "random": "random order",
     "sequential": "by id, 16 running",
-    "merged": "by id, 4,000 running, merged",
+    "merged": "by id, 16,384 running, merged",
 }
 #: Figure 13: sizes of a page.
 PAGES = {
