@@ -222,10 +222,10 @@ impl GraphState {
                 self.schema.known_type(edge_type).map(|_| ())
             }
             Change::UpdateNode { properties, .. } => {
+                let nodes = &self.schema.nodes;
                 let removed = properties.iter().filter(|(_, value)| value.is_null());
-                removed
-                    .map(|(name, _)| self.schema.nodes.find(name))
-                    .try_for_each(|one| one.map(|_| ()))
+                let mut unknown = removed.filter(|(name, _)| nodes.writable(name).is_none());
+                unknown.try_for_each(|(name, _)| nodes.find(name).map(|_| ()))
             }
             _ => Ok(()),
         }
@@ -373,8 +373,9 @@ impl GraphState {
         }
         // Only what changes: the rest stays where it is.
         let nulls = properties.iter().filter(|(_, value)| value.is_null());
-        let known = nulls.filter_map(|(name, _)| self.schema.nodes.find(name).ok());
-        let removed: Vec<u32> = known.map(|(property, _)| property).collect();
+        let known = nulls.filter_map(|(name, _)| self.schema.nodes.writable(name));
+        let mut removed: Vec<u32> = known.map(|(property, _)| property).collect();
+        removed.extend(self.schema.nodes.replaced_any(properties));
         self.note_values(v, &removed, &values, lookups)?;
         if !whole && !removed.is_empty() {
             let none = || SharedBytes::from([].as_slice());
@@ -632,8 +633,10 @@ impl GraphState {
     ) -> Result<bool> {
         let key = self.edge_key(&edge.source, &edge.edge_type, &edge.destination)?;
         let new = schema::encode(&mut self.schema, RowKind::Edges, properties)?;
-        let named = properties.iter().filter_map(|(name, _)| self.schema.edges.find(name).ok());
-        let named: Vec<u32> = named.map(|(number, _)| number).collect();
+        let edges = &self.schema.edges;
+        let named = properties.iter().filter_map(|(name, _)| edges.writable(name));
+        let mut named: Vec<u32> = named.map(|(number, _)| number).collect();
+        named.extend(edges.replaced_any(properties));
         let mut found = false;
         let both: Vec<EdgeKey> = key.into_iter().flat_map(|key| self.with_inverse(key)).collect();
         for key in both {

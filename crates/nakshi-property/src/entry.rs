@@ -61,13 +61,16 @@ impl Dealt {
     }
 }
 
+/// The format of stores with columns for values of any type.
+pub(super) const ANY_FORMAT: u32 = 6;
+
 /// The property section of the manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PropertyEntry {
-    /// The format of stores that the files need: 5 where there are the nodes of some buckets only, else 4 where
-    /// there are fragments, else 3 where nodes are dealt to shards by a hash or edges
-    /// have numbers, else 2 where a property is a [`Temporal`](crate::Temporal), which older versions do
-    /// not know; absent otherwise.
+    /// The format of stores that the files need: 6 where there are columns for values of any type, else 5
+    /// where there are the nodes of some buckets only, else 4 where there are fragments, else 3 where nodes
+    /// are dealt to shards by a hash or edges have numbers, else 2 where a property is a
+    /// [`Temporal`](crate::Temporal), which older versions do not know; absent otherwise.
     #[serde(default, skip_serializing_if = "is_old")]
     pub format: u32,
     /// Layout of the files; absent for columns.

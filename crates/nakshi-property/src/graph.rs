@@ -153,8 +153,8 @@ impl PropertyGraph {
     }
 
     /// Names and types of the properties of nodes.
-    pub fn node_properties(&self) -> &[PropertySpec] {
-        self.0.schema.nodes.specs()
+    pub fn node_properties(&self) -> Vec<&PropertySpec> {
+        self.0.schema.nodes.visible().collect()
     }
 
     /// Names and types of the properties of edges.
@@ -180,7 +180,7 @@ impl PropertyGraph {
         self.0.find(id)
     }
 
-    fn node_row(&self, v: VertexId) -> Result<Option<RowRef<'_>>> {
+    pub(super) fn node_row(&self, v: VertexId) -> Result<Option<RowRef<'_>>> {
         self.0.note(Subject::Properties(v));
         self.stored_row(v)
     }
@@ -397,7 +397,7 @@ impl PropertyGraph {
     }
 
     /// The encoded value of a node's property.
-    fn encoded(&self, v: u64, property: u32) -> Result<Option<Vec<u8>>> {
+    pub(super) fn encoded(&self, v: u64, property: u32) -> Result<Option<Vec<u8>>> {
         let v = u32::try_from(v).map_err(|_| Error::BadList("a vertex id does not fit 32 bits"))?;
         let mut bytes = Vec::new();
         let there = match self.node_row(v)? {
@@ -410,25 +410,31 @@ impl PropertyGraph {
     /// Internal ids of the nodes that meet all conditions, ascending.
     fn matching(&self, properties: &[(&str, Condition)]) -> Result<Vec<u64>> {
         let wanted = self.0.schema.nodes.wanted(properties)?;
-        self.0.note_search(&wanted);
+        let found = self.matching_known(&wanted)?;
+        if found.is_empty() {
+            self.refuse_unknown_labels(properties)?;
+        }
+        Ok(found)
+    }
+
+    /// As [`PropertyGraph::matching`], for conditions that are encoded.
+    pub(super) fn matching_known(&self, wanted: &[(u32, Predicate)]) -> Result<Vec<u64>> {
+        self.0.note_search(wanted);
         let state = &self.0;
         let mut found = match wanted.is_empty() {
             true => (0..state.filed()).collect(),
-            false => self.find_in_files(&wanted)?,
+            false => self.find_in_files(wanted)?,
         };
         if !state.layers.is_empty() || !state.log.is_empty() {
-            let changed = self.changed_candidates(&wanted, &found)?;
+            let changed = self.changed_candidates(wanted, &found)?;
             found.retain(|v| u32::try_from(*v).is_ok_and(|v| !state.is_changed(v)));
             for v in changed {
                 if let Some(row) = self.stored_row(v)?
-                    && row.has(&wanted)?
+                    && row.has(wanted)?
                 {
                     found.push(v.into());
                 }
             }
-        }
-        if found.is_empty() {
-            self.refuse_unknown_labels(properties)?;
         }
         state.confine(&mut found, |v| *v)?;
         // Stable, which merges the ascending nodes of shards.

@@ -74,7 +74,7 @@ impl PropertyGraph {
     }
 
     /// The nodes that have, or have had, edges to a node.
-    fn sources_of(&self, v: VertexId) -> Result<BTreeSet<VertexId>> {
+    pub(super) fn sources_of(&self, v: VertexId) -> Result<BTreeSet<VertexId>> {
         let state = self.state();
         state.note(Subject::Incoming(v));
         let mut found: BTreeSet<VertexId> =

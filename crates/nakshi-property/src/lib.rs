@@ -14,6 +14,7 @@
 //! - [`Transaction`] reads, decides and writes, and commits only if nothing that it read has changed
 //! - A store is one of several with the same commits if a [`CommitLog`] has them first, which a
 //!   [`Journal`] can keep
+//! - [`EdgeNumbers`] is an edge by internal numbers, as queries in a language go through the graph
 //! - [`IncomingEdge`] is an edge as its destination sees it
 //! - [`Topology`] has the edge lists after the last commit, for algorithms, with properties as weights
 //! - [`project`] gives some of the edges to algorithms, as a graph without properties
@@ -51,6 +52,7 @@ mod base;
 mod blob;
 mod blocks;
 mod bucket_set;
+mod by_number;
 mod catalog;
 mod check;
 mod column;
@@ -122,6 +124,7 @@ pub use backup::backup;
 pub(crate) use base::Base;
 pub use base::{PropertyMemory, property_memory};
 pub use bucket_set::{BUCKETS, BucketSet, bucket_of};
+pub use by_number::EdgeNumbers;
 pub use catalog::{Catalog, EdgeTypeSummary, EndsSummary, LabelSummary, PropertySummary};
 pub use check::{PropertyCheck, check};
 pub use commit_log::CommitLog;
@@ -152,5 +155,5 @@ pub(crate) use shard_map::id_bytes;
 pub use spec::{LABELS, PropertySpec};
 pub use temporal::Temporal;
 pub use topology::{EdgeWeight, Topology};
-pub use transaction::Transaction;
+pub use transaction::{Savepoint, Transaction};
 pub use value::{PropertyType, Scalar, Value};

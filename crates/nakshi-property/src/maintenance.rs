@@ -18,7 +18,7 @@ use nakshi_store::files::{manifest_name, parse_uuid};
 use nakshi_store::{Error, FileEntry, Manifest, OpenOptions, Result, Section, Store, VertexId};
 
 use super::aside::free;
-use super::entry::{FragmentEntry, FragmentsEntry, LogStart, PropertyEntry};
+use super::entry::{ANY_FORMAT, FragmentEntry, FragmentsEntry, LogStart, PropertyEntry};
 use super::fragment::{Fragment, FragmentFiles, MergeInput, freeze, merge, moved};
 use super::layers::{FILES, Layer, LayerChanges};
 use super::log::{LogWriter, log_name};
@@ -394,6 +394,10 @@ impl PropertyStore {
         fragments: FragmentsEntry,
     ) -> Result<Manifest> {
         section.format = section.format.max(FRAGMENTS_FORMAT);
+        let mut specs = section.node_properties.iter().chain(&section.edge_properties);
+        if specs.any(|spec| spec.any_of().is_some()) {
+            section.format = section.format.max(ANY_FORMAT);
+        }
         section.fragments = Some(fragments);
         let broken = |_| Error::Internal("a section of the manifest is no JSON");
         let mut manifest = plan.manifest.clone();

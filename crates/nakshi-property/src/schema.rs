@@ -7,7 +7,7 @@ use super::condition::{Condition, Predicate};
 use super::entry::PropertyEntry;
 use super::nearest::unknown;
 use super::row::{RowKind, RowValues, SharedBytes};
-use super::spec::{EDGE_NUMBER, LABELS, PropertySpec, RESERVED};
+use super::spec::{ANY, EDGE_NUMBER, LABELS, PropertySpec, RESERVED};
 use super::value::{PropertyType, Scalar, Value, ordered_int, plain_int};
 use nakshi_store::{Error, Result};
 
@@ -16,12 +16,15 @@ use nakshi_store::{Error, Result};
 pub(super) struct Properties {
     specs: Vec<PropertySpec>,
     numbers: HashMap<String, u32>,
+    /// True if there is a column for values of any type.
+    has_any: bool,
 }
 
 impl Properties {
     pub(super) fn of(specs: &[PropertySpec]) -> Self {
         let numbers = (0..).zip(specs).map(|(i, spec)| (spec.name.clone(), i)).collect();
-        Properties { specs: specs.to_vec(), numbers }
+        let has_any = specs.iter().any(|spec| spec.any_of().is_some());
+        Properties { specs: specs.to_vec(), numbers, has_any }
     }
 
     pub(super) fn specs(&self) -> &[PropertySpec] {
@@ -51,6 +54,29 @@ impl Properties {
     /// A property that queries return, with its number.
     fn visible_at(&self, number: u32) -> Option<(u32, &PropertySpec)> {
         self.get(number).filter(|spec| !spec.is_hidden()).map(|spec| (number, spec))
+    }
+
+    /// A property that changes may set, with its number.
+    fn writable_at(&self, number: u32) -> Option<(u32, &PropertySpec)> {
+        let spec = self.get(number)?;
+        (!spec.is_hidden() || spec.any_of().is_some()).then_some((number, spec))
+    }
+
+    /// The number and specification of a property that changes may set; `None` for an unknown one.
+    pub(super) fn writable(&self, name: &str) -> Option<(u32, &PropertySpec)> {
+        self.numbers.get(name).and_then(|number| self.writable_at(*number))
+    }
+
+    /// The columns for any type of properties of which an update names another column only. They lose
+    /// their values, because a property has one.
+    pub(super) fn replaced_any(&self, properties: &[(String, Value)]) -> Vec<u32> {
+        if !self.has_any {
+            return Vec::new();
+        }
+        let names = properties.iter().map(|(name, _)| PropertySpec::any_column(name));
+        let other = |column: &String| !properties.iter().any(|(name, _)| name == column);
+        let columns = names.filter(other);
+        columns.filter_map(|column| self.numbers.get(&column).copied()).collect()
     }
 
     /// Returns true if the values of a property are lists.
@@ -103,7 +129,8 @@ impl Properties {
             if name.is_empty() {
                 return Err(Error::Invalid("a property has no name".into()));
             }
-            if name.starts_with(RESERVED) {
+            let is_any = name.starts_with(ANY) && matches!(value, Value::Bytes(_));
+            if name.starts_with(RESERVED) && !is_any {
                 return Err(Error::Invalid(format!(
                     "the property '{name}' has a name that begins with '{RESERVED}', which is kept for \
                      Nakshi; choose another"
@@ -114,6 +141,7 @@ impl Properties {
             if *self.numbers.entry(name.clone()).or_insert(next) == next {
                 // An empty list does not show the type of its items.
                 let ty = value.ty().unwrap_or(PropertyType::list_of(Scalar::String));
+                self.has_any |= is_any;
                 self.specs.push(PropertySpec::new(name, ty));
             }
         }
@@ -129,7 +157,7 @@ impl Properties {
                 continue;
             }
             let Some(number) = self.numbers.get(name) else { return Ok(None) };
-            let (number, spec) = self.visible_at(*number).map_or_else(|| self.find(name), Ok)?;
+            let (number, spec) = self.writable_at(*number).map_or_else(|| self.find(name), Ok)?;
             bytes.clear();
             if value.encode(spec.ty, &mut bytes).map_err(|error| of_property(name, error))? {
                 values.push((number, SharedBytes::from(bytes.as_slice())));

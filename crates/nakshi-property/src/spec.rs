@@ -9,6 +9,9 @@ pub const LABELS: &str = "labels";
 
 /// Beginning of the names of properties that Nakshi keeps for itself.
 pub(crate) const RESERVED: &str = "nakshi:";
+/// Beginning of the names of the columns that hold values of a property that its typed column cannot
+/// hold: bytes that describe themselves.
+pub(crate) const ANY: &str = "nakshi:any:";
 /// The property of edges with their number, which tells edges with the same ends and type apart.
 pub(crate) const EDGE_NUMBER: &str = "nakshi:number";
 
@@ -36,6 +39,16 @@ impl PropertySpec {
     /// Returns true for a property that Nakshi keeps for itself, and no query returns.
     pub(crate) fn is_hidden(&self) -> bool {
         self.name.starts_with(RESERVED)
+    }
+
+    /// The property whose values of any type this column has; `None` for a column of one type.
+    pub fn any_of(&self) -> Option<&str> {
+        self.name.strip_prefix(ANY)
+    }
+
+    /// The name of the column with the values of any type of a property. They are bytes.
+    pub fn any_column(property: &str) -> String {
+        format!("{ANY}{property}")
     }
 
     /// Returns true if each value is one number that can be a weight.

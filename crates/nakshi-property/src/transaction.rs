@@ -60,6 +60,13 @@ struct Begun {
     schema: Arc<Schema>,
 }
 
+/// A state of a transaction to which [`Transaction::restore`] goes back.
+#[derive(Debug)]
+pub struct Savepoint {
+    state: GraphState,
+    changes: usize,
+}
+
 impl PropertyStore {
     /// Begins a transaction.
     ///
@@ -157,6 +164,18 @@ impl Transaction {
     /// Gives it an id by which [`PropertyStore::find_commit`] finds its commit; a random one by default.
     pub fn set_id(&mut self, id: u128) {
         self.id = id;
+    }
+
+    /// The state after the changes so far.
+    pub fn savepoint(&self) -> Savepoint {
+        Savepoint { state: self.state.clone(), changes: self.changes.len() }
+    }
+
+    /// Undoes the changes since a savepoint of this transaction. What was read since stays noted.
+    pub fn restore(&mut self, savepoint: Savepoint) {
+        self.changes.truncate(savepoint.changes);
+        self.state = savepoint.state;
+        self.graph = OnceLock::new();
     }
 
     /// Number of changes so far.

@@ -3,12 +3,13 @@
 use super::{Finding, Tree};
 
 /// The crates from the ground up, in the order of docs/ARCHITECTURE.md.
-const LAYERS: [&str; 11] = [
+const LAYERS: [&str; 12] = [
     "nakshi-io",
     "nakshi-succinct",
     "nakshi-store",
     "nakshi-property",
     "nakshi-engine",
+    "nakshi-query",
     "nakshi-cluster",
     "nakshi-server",
     "nakshi-commands",

@@ -46,6 +46,7 @@ pub use rows::table_columns;
 pub use table::{ColumnHeader, Table, TableRows};
 
 use super::bucket_set::BucketSet;
+use super::entry::ANY_FORMAT;
 use super::row::{EncodedEdge, RowKind, RowValues};
 use super::segment::{EdgeDirectory, NodeDirectory};
 use super::shard_map::Dealing;
@@ -514,6 +515,7 @@ impl Load<'_> {
         let numbered = edges.iter().any(PropertySpec::is_hidden);
         PropertyEntry {
             format: match dealt {
+                _ if nodes.iter().chain(&edges).any(|spec| spec.any_of().is_some()) => ANY_FORMAT,
                 _ if self.kept.buckets.is_some() => SHARE_FORMAT,
                 _ if numbered => 3,
                 Dealt::Hash => 3,

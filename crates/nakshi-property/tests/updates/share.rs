@@ -120,7 +120,7 @@ impl Shared {
             let graph = share.snapshot();
             prop_assert_eq!(graph.edge_types(), whole.edge_types());
             let names = |graph: &PropertyGraph| {
-                let specs = graph.node_properties().iter();
+                let specs = graph.node_properties().into_iter();
                 specs.map(|spec| spec.name.clone()).collect::<BTreeSet<_>>()
             };
             prop_assert_eq!(names(&graph), names(&whole));

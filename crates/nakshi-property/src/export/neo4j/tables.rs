@@ -35,12 +35,12 @@ fn nodes(
     graph: &PropertyGraph,
     folder: &OutputFolder<'_>,
 ) -> Result<bool> {
-    let is_label = |spec: &&PropertySpec| {
+    let is_label = |spec: &PropertySpec| {
         spec.name == LABELS && spec.ty == PropertyType::list_of(Scalar::String)
     };
     let specs = graph.node_properties();
-    let labelled = specs.iter().any(|spec| is_label(&spec));
-    let mut columns = PropertyColumns::of(specs.iter().filter(|spec| !is_label(spec)));
+    let labelled = specs.iter().any(|spec| is_label(spec));
+    let mut columns = PropertyColumns::of(specs.iter().copied().filter(|spec| !is_label(spec)));
     // `id:ID` would be a second property of this name.
     let has_id = specs.iter().any(|spec| spec.name == "id");
     let mut header = vec![if has_id { ":ID" } else { "id:ID" }.to_owned()];

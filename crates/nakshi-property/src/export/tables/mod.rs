@@ -193,8 +193,9 @@ impl TableExport<'_> {
     /// Writes the nodes; returns the file and the number of rows.
     fn nodes(&self, path: &Path) -> Result<(OutputFile, u64)> {
         let properties = self.graph.node_properties();
-        let mut columns = PropertyColumns::of(properties.iter());
-        let mut table = self.table(path, &[(":ID", Fixed::Id)], properties.iter())?;
+        let mut columns = PropertyColumns::of(properties.iter().copied());
+        let fixed = [(":ID", Fixed::Id)];
+        let mut table = self.table(path, &fixed, properties.iter().copied())?;
         let mut steps = Steps::new(self.source.hooks, "nodes", self.graph.num_nodes());
         self.graph.for_each_node(|id, values| {
             table.id(id)?;

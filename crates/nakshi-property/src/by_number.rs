@@ -1,0 +1,242 @@
+//! Nodes and edges by internal numbers, for the operators of a query language: a number is a look-up
+//! less than an id, and it fits a register. Numbers mean the same until the next compaction.
+
+use super::condition::Condition;
+use super::conflict::Subject;
+use super::graph::PropertyGraph;
+use super::log::EdgeId;
+use super::record::EdgeRecord;
+use super::schema::Properties;
+use super::segment::RowRef;
+use super::spec::PropertySpec;
+use nakshi_store::{Error, Result, VertexId};
+
+/// An edge of a graph, by numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EdgeNumbers {
+    /// Source of the edge.
+    pub source: VertexId,
+    /// Number of its type.
+    pub edge_type: u64,
+    /// Destination of the edge.
+    pub destination: VertexId,
+    /// Number that tells it apart from others with the same ends and type; see [`EdgeId`].
+    pub number: u64,
+    /// Place among the edges with the same ends, type and number, which only edges without a number have.
+    pub twin: u32,
+}
+
+impl PropertyGraph {
+    /// Numbers of nodes that are not deleted, ascending from `from` on, at most `most`; with the number
+    /// at which to go on, `None` behind the last node.
+    pub fn numbers_from(&self, from: u64, most: usize) -> (Vec<VertexId>, Option<u64>) {
+        let state = self.state();
+        if from == 0 {
+            state.note(Subject::Nodes);
+        }
+        let mut found = Vec::new();
+        for v in from..state.numbered() {
+            if found.len() >= most {
+                return (found, Some(v));
+            }
+            found.extend(u32::try_from(v).ok().filter(|v| state.is_alive(*v)));
+        }
+        (found, None)
+    }
+
+    /// Numbers of the nodes that meet all conditions, ascending. No node meets a condition on a property
+    /// that the graph does not have, or of which no value is possible.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn numbers_of(&self, properties: &[(&str, Condition)]) -> Result<Vec<VertexId>> {
+        let state = self.state();
+        let mut wanted = Vec::with_capacity(properties.len());
+        for (name, condition) in properties {
+            let found = state.schema.nodes.writable(name);
+            let predicate = found.map(|(number, spec)| (number, condition.predicate(spec.ty)));
+            match predicate {
+                Some((number, Ok(predicate))) => wanted.push((number, predicate)),
+                // A later commit that adds the property changes the schema, which is a conflict.
+                None | Some((_, Err(_))) => return Ok(Vec::new()),
+            }
+        }
+        let narrow = |v| u32::try_from(v).map_err(|_| Error::BadList("a vertex id is too wide"));
+        self.matching_known(&wanted)?.into_iter().map(narrow).collect()
+    }
+
+    /// Hands each value of a node to `f`, with its property; also values of any type. They are
+    /// encoded as [`Value::decode`](super::Value::decode) reads them. Returns false if the node is deleted.
+    ///
+    /// # Errors
+    /// Those of `f`; damage.
+    pub fn each_value<'g>(
+        &'g self,
+        v: VertexId,
+        mut f: impl FnMut(&'g PropertySpec, &[u8]) -> Result<()>,
+    ) -> Result<bool> {
+        let Some(row) = self.node_row(v)? else { return Ok(false) };
+        each_of(&row, &self.state().schema.nodes, &mut f)?;
+        Ok(true)
+    }
+
+    /// The encoded value of a property of a node, which [`PropertyGraph::property`] has found; `None` if it
+    /// is null or the node is deleted.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn encoded_value(&self, v: VertexId, property: u32) -> Result<Option<Vec<u8>>> {
+        self.encoded(v.into(), property)
+    }
+
+    /// The number of a type of edges by its name.
+    pub fn edge_type_number(&self, name: &str) -> Option<u64> {
+        self.state().schema.edge_type(name)
+    }
+
+    /// The name of a type of edges by its number.
+    pub fn edge_type_name(&self, number: u64) -> &str {
+        self.state().schema.type_name(number)
+    }
+
+    /// Number and specification of a property of nodes, or of edges, that may be set.
+    pub fn property(&self, of_edges: bool, name: &str) -> Option<(u32, &PropertySpec)> {
+        let schema = &self.state().schema;
+        let known = if of_edges { &schema.edges } else { &schema.nodes };
+        known.writable(name)
+    }
+
+    /// The edges of some types, or of all, from a node, in the order of types and times.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn edges_from(&self, v: VertexId, types: Option<&[u64]>) -> Result<Vec<EdgeNumbers>> {
+        let mut found = Vec::new();
+        match types {
+            Some(types) => {
+                for ty in types {
+                    let record = self.edge_record(v, *ty, self.state().record(v, *ty)?);
+                    self.add_edges(&record, None, &mut found)?;
+                }
+            }
+            None => {
+                for record in self.records_of(v)? {
+                    self.add_edges(&record, None, &mut found)?;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The edges of some types, or of all, that lead to a node.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn edges_to(&self, v: VertexId, types: Option<&[u64]>) -> Result<Vec<EdgeNumbers>> {
+        let mut found = Vec::new();
+        for source in self.sources_of(v)? {
+            for record in self.records_of(source)? {
+                if types.is_none_or(|types| types.contains(&record.type_number())) {
+                    self.add_edges(&record, Some(v), &mut found)?;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Adds the edges of a record, or those of them that lead to a node.
+    fn add_edges(
+        &self,
+        record: &EdgeRecord,
+        to: Option<VertexId>,
+        found: &mut Vec<EdgeNumbers>,
+    ) -> Result<()> {
+        let have_numbers = self.state().schema.edge_number().is_some();
+        let first = found.len();
+        for (i, end) in (0..).zip(record.ends(0..record.len())?) {
+            let end = u32::try_from(end).map_err(|_| Error::BadList("a vertex id is too wide"))?;
+            if to.is_some_and(|to| to != end) {
+                continue;
+            }
+            let number = if have_numbers { record.edge_number(i)? } else { 0 };
+            let (source, edge_type) = (record.node(), record.type_number());
+            found.push(EdgeNumbers { source, edge_type, destination: end, number, twin: 0 });
+        }
+        number_twins(found.get_mut(first..).unwrap_or_default());
+        Ok(())
+    }
+
+    /// Hands each value of an edge to `f`, as [`PropertyGraph::each_value`] does of a node. Returns false if
+    /// there is no such edge.
+    ///
+    /// # Errors
+    /// Those of `f`; damage.
+    pub fn each_edge_value<'g>(
+        &'g self,
+        edge: &EdgeNumbers,
+        mut f: impl FnMut(&'g PropertySpec, &[u8]) -> Result<()>,
+    ) -> Result<bool> {
+        let state = self.state();
+        let (source, ty, end) = (edge.source, edge.edge_type, edge.destination);
+        state.note(Subject::Edge((source, ty, end)));
+        if let Some(found) = state.log.edge(((source, ty, end), edge.number)) {
+            each_of(&RowRef::Log(&found.values), &state.schema.edges, &mut f)?;
+            return Ok(true);
+        }
+        let record = self.edge_record(source, ty, state.stored_record(source, ty)?);
+        let mut twins = edge.twin;
+        for (i, other) in (0..).zip(record.ends(0..record.len())?) {
+            if other != u64::from(end) {
+                continue;
+            }
+            let Some(place) = record.place(i)? else { continue };
+            if place.number(state.schema.edge_number())? != edge.number {
+                continue;
+            }
+            if twins == 0 {
+                each_of(&place.values(), &state.schema.edges, &mut f)?;
+                return Ok(true);
+            }
+            twins -= 1;
+        }
+        Ok(false)
+    }
+
+    /// The identity of an edge, by which changes name it.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn edge_identity(&self, edge: &EdgeNumbers) -> Result<EdgeId> {
+        let state = self.state();
+        Ok(EdgeId {
+            source: state.external(edge.source.into())?,
+            edge_type: state.schema.type_name(edge.edge_type).to_owned(),
+            destination: state.external(edge.destination.into())?,
+            number: edge.number,
+        })
+    }
+}
+
+/// Numbers the edges of one record that have the same end and no number of their own.
+fn number_twins(edges: &mut [EdgeNumbers]) {
+    if edges.iter().filter(|edge| edge.number == 0).count() < 2 {
+        return;
+    }
+    let mut seen = std::collections::HashMap::new();
+    for edge in edges.iter_mut().filter(|edge| edge.number == 0) {
+        let twins = seen.entry(edge.destination).or_insert(0_u32);
+        edge.twin = *twins;
+        *twins = twins.saturating_add(1);
+    }
+}
+
+fn each_of<'g>(
+    row: &RowRef<'_>,
+    known: &'g Properties,
+    f: &mut impl FnMut(&'g PropertySpec, &[u8]) -> Result<()>,
+) -> Result<()> {
+    row.each(|property, bytes| match known.get(property) {
+        Some(spec) if !spec.is_hidden() || spec.any_of().is_some() => f(spec, bytes),
+        _ => Ok(()),
+    })
+}

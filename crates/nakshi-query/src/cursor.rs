@@ -1,0 +1,205 @@
+//! Results of queries.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use nakshi_io::CancelToken;
+use nakshi_property::{PropertyGraph, Transaction};
+
+use super::error::Result;
+use super::exec::{Context, Counters, Limits, Source, Writer, open};
+use super::plan::Prepared;
+use super::procedure::Procedures;
+use super::value::{Map, Row, Value};
+use super::view::View;
+
+/// Rows of the largest batch.
+const BATCH: usize = 1024;
+
+/// Limits of a query.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Ends the query when it is cancelled.
+    pub cancel: CancelToken,
+    /// When the query has to have ended.
+    pub deadline: Option<Instant>,
+    /// Bytes that its rows and groups may take; no limit by default.
+    pub memory: Option<u64>,
+    /// True to refuse changes.
+    pub read_only: bool,
+}
+
+impl Options {
+    /// Options with a time to run for.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Duration) -> Self {
+        Options { deadline: Instant::now().checked_add(timeout), ..self }
+    }
+}
+
+/// Kind of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueryType {
+    /// It reads.
+    Read,
+    /// It changes the graph, and has no columns.
+    Write,
+    /// It changes the graph, and has columns.
+    ReadWrite,
+}
+
+impl QueryType {
+    /// The letters that Neo4j's drivers know.
+    pub fn letters(self) -> &'static str {
+        match self {
+            QueryType::Read => "r",
+            QueryType::Write => "w",
+            QueryType::ReadWrite => "rw",
+        }
+    }
+}
+
+/// What there is to say of a query besides its rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// What it has changed.
+    pub counters: Counters,
+    /// Its kind.
+    pub query_type: QueryType,
+    /// Its plan, as lines of text; `None` unless `EXPLAIN` has asked for it.
+    pub plan: Option<String>,
+}
+
+/// The rows of a query, which runs as they are taken.
+pub struct Cursor {
+    prepared: Arc<Prepared>,
+    context: Context,
+    /// `None` when there are no more rows to come from it.
+    source: Option<Box<dyn Source>>,
+    /// Rows that are there already.
+    rows: std::vec::IntoIter<Row>,
+    counters: Counters,
+    /// Rows that the operators are asked for next.
+    batch: usize,
+}
+
+impl std::fmt::Debug for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cursor").field("columns", &self.prepared.columns).finish_non_exhaustive()
+    }
+}
+
+impl Cursor {
+    pub(crate) fn new(
+        prepared: Arc<Prepared>,
+        parameters: Arc<Map>,
+        graph: PropertyGraph,
+        procedures: &Arc<dyn Procedures>,
+        options: &Options,
+    ) -> Self {
+        let memory = options.memory.unwrap_or(u64::MAX);
+        let limits = Limits::new(options.cancel.clone(), options.deadline, memory);
+        let source = open(&prepared.root, &vec![Value::Null; prepared.width]);
+        let context = Context {
+            view: Arc::new(View::new(graph)),
+            prepared: Arc::clone(&prepared),
+            parameters,
+            limits: Arc::new(limits),
+            procedures: Arc::clone(procedures),
+            open,
+            writer: None,
+        };
+        let source = (!prepared.explain).then_some(source);
+        let (rows, counters) = (Vec::new().into_iter(), Counters::default());
+        Cursor { prepared, context, source, rows, counters, batch: 1 }
+    }
+
+    /// Returns true for a query that changes the graph when it runs.
+    pub(crate) fn writes(&self) -> bool {
+        self.prepared.writes && !self.prepared.explain
+    }
+
+    /// Runs to the end in a transaction, which it returns. The rows stay in memory.
+    pub(crate) fn run_to_end(
+        &mut self,
+        transaction: Transaction,
+    ) -> (Result<()>, Option<Transaction>) {
+        self.context.writer = Some(Writer::new(transaction));
+        let ran = self.all_rows();
+        let writer = self.context.writer.take();
+        self.counters = writer.as_ref().map(|writer| writer.counters).unwrap_or_default();
+        let ran = ran.map(|rows| self.rows = rows.into_iter());
+        (ran, writer.map(|writer| writer.transaction))
+    }
+
+    fn all_rows(&mut self) -> Result<Vec<Row>> {
+        let mut all = Vec::new();
+        let Some(mut source) = self.source.take() else { return Ok(all) };
+        loop {
+            let rows = source.next(&mut self.context, BATCH)?;
+            if rows.is_empty() {
+                return Ok(all);
+            }
+            if self.prepared.slots.is_empty() {
+                continue;
+            }
+            for row in rows {
+                self.context.limits.step()?;
+                all.push(self.columns_of(row)?);
+            }
+        }
+    }
+
+    /// The values of the columns, with all that a result shows.
+    fn columns_of(&self, row: Row) -> Result<Row> {
+        let slots = self.prepared.slots.iter();
+        let values =
+            slots.map(|slot| self.context.view.whole(row.get(*slot).cloned().unwrap_or_default()));
+        values.collect()
+    }
+
+    /// Names of the columns.
+    pub fn columns(&self) -> &[Arc<str>] {
+        &self.prepared.columns
+    }
+
+    /// The next rows, at most `most`; none behind the last.
+    ///
+    /// # Errors
+    /// Errors of the query, which has ended then.
+    pub fn next(&mut self, most: usize) -> Result<Vec<Row>> {
+        let mut out: Vec<Row> = self.rows.by_ref().take(most).collect();
+        let Some(mut source) = self.source.take() else { return Ok(out) };
+        while out.len() < most {
+            let wanted = self.batch.min(most - out.len());
+            self.batch = (self.batch * 4).min(BATCH);
+            let rows = source.next(&mut self.context, wanted)?;
+            if rows.is_empty() {
+                return Ok(out);
+            }
+            if self.prepared.slots.is_empty() {
+                continue;
+            }
+            for row in rows {
+                let row = self.columns_of(row)?;
+                out.push(row);
+            }
+        }
+        // Operators may hand on a few rows more than they are asked for.
+        self.rows = out.split_off(most.min(out.len())).into_iter();
+        self.source = Some(source);
+        Ok(out)
+    }
+
+    /// What there is to say besides the rows; of changes, when these are made.
+    pub fn summary(&self) -> Summary {
+        let returns = !self.prepared.columns.is_empty();
+        let query_type = match (self.prepared.writes, returns) {
+            (false, _) => QueryType::Read,
+            (true, false) => QueryType::Write,
+            (true, true) => QueryType::ReadWrite,
+        };
+        let plan = self.prepared.explain.then(|| self.prepared.root.text(&self.prepared.names));
+        Summary { counters: self.counters, query_type, plan }
+    }
+}

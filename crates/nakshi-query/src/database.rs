@@ -1,0 +1,255 @@
+//! Databases and their transactions.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nakshi_property::{PropertyGraph, PropertyStore, Transaction as StoreTransaction};
+
+use super::cursor::{Cursor, Options};
+use super::error::{Class, QueryError, Result};
+use super::front;
+use super::plan::Prepared;
+use super::planner;
+use super::procedure::{NoProcedures, Procedures};
+use super::value::Map;
+
+/// Plans that are kept.
+const PLANS: usize = 1024;
+/// Longest text whose plan is kept, in bytes.
+const KEPT_TEXT: usize = 16 << 10;
+/// How often a query that changes the graph runs again after a conflict.
+const ATTEMPTS: usize = 100;
+/// Conflicts after which it runs alone.
+const PATIENCE: usize = 3;
+
+/// Parameters of a query, by name.
+pub type Parameters = Map;
+
+/// If a transaction may change the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// It only reads.
+    Read,
+    /// It may change the graph.
+    Write,
+}
+
+/// Where a graph comes from.
+#[derive(Clone, Debug)]
+enum Home {
+    Store(Arc<PropertyStore>),
+    Graph(PropertyGraph),
+}
+
+/// A property graph that is asked in Cypher. Any number of threads may use it, and a clone is cheap.
+#[derive(Clone)]
+pub struct Database {
+    home: Home,
+    procedures: Arc<dyn Procedures>,
+    plans: Arc<Mutex<HashMap<String, Arc<Prepared>>>>,
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Database").field("home", &self.home).finish_non_exhaustive()
+    }
+}
+
+fn read_only() -> QueryError {
+    QueryError::run(
+        Class::Semantic,
+        "ReadOnly",
+        "the query changes the graph, which may only be read",
+    )
+}
+
+impl Database {
+    /// A database of a store.
+    pub fn new(store: Arc<PropertyStore>) -> Self {
+        Self::of(Home::Store(store))
+    }
+
+    /// A database of the state after one commit, which only reads.
+    pub fn of_graph(graph: PropertyGraph) -> Self {
+        Self::of(Home::Graph(graph))
+    }
+
+    fn of(home: Home) -> Self {
+        Database { home, procedures: Arc::new(NoProcedures), plans: Arc::default() }
+    }
+
+    /// The same database with procedures.
+    #[must_use]
+    pub fn with_procedures(self, procedures: Arc<dyn Procedures>) -> Self {
+        Database { procedures, plans: Arc::default(), ..self }
+    }
+
+    /// The graph after the last commit.
+    pub fn snapshot(&self) -> PropertyGraph {
+        match &self.home {
+            Home::Store(store) => store.snapshot(),
+            Home::Graph(graph) => graph.clone(),
+        }
+    }
+
+    /// The plan of a text, which is made if it is not there.
+    fn plan(&self, text: &str) -> Result<Arc<Prepared>> {
+        let plans = || self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(plan) = plans().get(text) {
+            return Ok(Arc::clone(plan));
+        }
+        let statement = front::statement(text, &*self.procedures)?;
+        let plan = Arc::new(planner::prepare(statement));
+        if text.len() <= KEPT_TEXT {
+            let mut plans = plans();
+            if plans.len() >= PLANS {
+                plans.clear();
+            }
+            plans.insert(text.to_owned(), Arc::clone(&plan));
+        }
+        Ok(plan)
+    }
+
+    /// A cursor that has not begun.
+    fn cursor(
+        &self,
+        text: &str,
+        parameters: Parameters,
+        graph: PropertyGraph,
+        options: &Options,
+    ) -> Result<Cursor> {
+        let prepared = self.plan(text)?;
+        if let Some(name) =
+            prepared.parameters.iter().find(|name| !parameters.contains_key(&***name))
+        {
+            let message = format!("parameter '{name}' is missing");
+            return Err(QueryError::compile(
+                Class::ParameterMissing,
+                "MissingParameter",
+                message,
+                None,
+            ));
+        }
+        let cursor = Cursor::new(prepared, Arc::new(parameters), graph, &self.procedures, options);
+        if cursor.writes() && options.read_only {
+            return Err(read_only());
+        }
+        Ok(cursor)
+    }
+
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// Those of the store; a graph without a store cannot be changed.
+    pub fn begin(&self, mode: Mode) -> Result<Transaction> {
+        let changes = match (mode, &self.home) {
+            (Mode::Read, _) => None,
+            (Mode::Write, Home::Store(store)) => Some(store.transaction()?),
+            (Mode::Write, Home::Graph(_)) => return Err(read_only()),
+        };
+        Ok(Transaction { database: self.clone(), snapshot: self.snapshot(), changes })
+    }
+
+    /// Runs a query in a transaction of its own. A query that changes the graph has committed when this
+    /// returns, and its rows are in memory; another one is run as its rows are taken.
+    ///
+    /// # Errors
+    /// Errors of the query; after a conflict with others it runs again, up to a hundred times.
+    pub fn run(&self, text: &str, parameters: Parameters, options: &Options) -> Result<Cursor> {
+        let cursor = self.cursor(text, parameters.clone(), self.snapshot(), options)?;
+        if !cursor.writes() {
+            return Ok(cursor);
+        }
+        let Home::Store(store) = &self.home else { return Err(read_only()) };
+        let mut attempt = 0;
+        loop {
+            let transaction = match attempt < PATIENCE {
+                true => store.transaction()?,
+                false => store.transaction_alone()?,
+            };
+            attempt += 1;
+            match self.run_and_commit(text, &parameters, transaction, options) {
+                Err(error) if error.is_transient() && attempt < ATTEMPTS => {}
+                done => return done,
+            }
+        }
+    }
+
+    fn run_and_commit(
+        &self,
+        text: &str,
+        parameters: &Parameters,
+        transaction: StoreTransaction,
+        options: &Options,
+    ) -> Result<Cursor> {
+        let graph = transaction.graph().clone();
+        let mut cursor = self.cursor(text, parameters.clone(), graph, options)?;
+        let (ran, transaction) = cursor.run_to_end(transaction);
+        match (ran, transaction) {
+            (Ok(()), Some(transaction)) => {
+                transaction.commit_until(&options.cancel)?;
+                Ok(cursor)
+            }
+            (ran, transaction) => {
+                transaction.map_or(Ok(()), StoreTransaction::roll_back)?;
+                ran.map(|()| cursor)
+            }
+        }
+    }
+}
+
+/// A transaction: queries that see the same state with each other's changes, of which all are made when it
+/// commits, or none.
+#[derive(Debug)]
+pub struct Transaction {
+    database: Database,
+    snapshot: PropertyGraph,
+    /// The changes so far; `None` if it only reads.
+    changes: Option<StoreTransaction>,
+}
+
+impl Transaction {
+    /// Runs a query. One that changes the graph has run to its end when this returns; if it fails, its
+    /// changes are undone, and those of earlier queries stay.
+    ///
+    /// # Errors
+    /// Errors of the query.
+    pub fn run(&mut self, text: &str, parameters: Parameters, options: &Options) -> Result<Cursor> {
+        let graph = match &self.changes {
+            Some(changes) => changes.graph().clone(),
+            None => self.snapshot.clone(),
+        };
+        let mut cursor = self.database.cursor(text, parameters, graph, options)?;
+        if !cursor.writes() {
+            return Ok(cursor);
+        }
+        let Some(changes) = self.changes.take() else { return Err(read_only()) };
+        let before = changes.savepoint();
+        let (ran, mut changes) = cursor.run_to_end(changes);
+        if let (Err(_), Some(changes)) = (&ran, &mut changes) {
+            changes.restore(before);
+        }
+        self.changes = changes;
+        ran.map(|()| cursor)
+    }
+
+    /// Commits; returns the number of the commit, or of the state that was read.
+    ///
+    /// # Errors
+    /// A conflict with what others have committed since the transaction began, of class
+    /// [`Class::Conflict`]; errors of the store.
+    pub fn commit(self) -> Result<u64> {
+        match self.changes {
+            Some(changes) => Ok(changes.commit()?),
+            None => Ok(self.snapshot.commit()),
+        }
+    }
+
+    /// Ends the transaction without its changes.
+    ///
+    /// # Errors
+    /// Errors of the store, if what it has read may not be durable.
+    pub fn roll_back(self) -> Result<()> {
+        Ok(self.changes.map_or(Ok(()), StoreTransaction::roll_back)?)
+    }
+}

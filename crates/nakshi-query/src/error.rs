@@ -1,0 +1,233 @@
+//! The error of a query: Neo4j's status code, the class of openCypher's compatibility kit, and a place.
+
+use std::fmt;
+
+/// When an error was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Before the query ran.
+    Compile,
+    /// While it ran.
+    Run,
+}
+
+/// Class of an error, as the compatibility kit names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Class {
+    /// The text is no query, or a query that means nothing.
+    Syntax,
+    /// A value has a type that an operator or function does not take.
+    Type,
+    /// A value is outside of what a function takes.
+    Argument,
+    /// An error of arithmetic.
+    Arithmetic,
+    /// A node or an edge is not there.
+    EntityNotFound,
+    /// A property of a deleted node or edge.
+    PropertyNotFound,
+    /// A change would break a rule of the graph, such as an edge without an end.
+    ConstraintVerificationFailed,
+    /// A constraint of the schema.
+    ConstraintValidationFailed,
+    /// A parameter is missing.
+    ParameterMissing,
+    /// A procedure is unknown, or was called wrongly.
+    Procedure,
+    /// A rule about the meaning of a query.
+    Semantic,
+    /// The query was cancelled.
+    Cancelled,
+    /// The query ran past its deadline.
+    Deadline,
+    /// The query needs more memory than it may take.
+    Memory,
+    /// Another transaction has changed what this one has read; run it again.
+    Conflict,
+    /// The store failed: input or output, damage, a lock.
+    Store,
+    /// The text asks for something that Nakshi does not do yet.
+    Unsupported,
+}
+
+impl Class {
+    /// The name that the compatibility kit has for the class.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Syntax | Class::Unsupported => "SyntaxError",
+            Class::Type => "TypeError",
+            Class::Argument => "ArgumentError",
+            Class::Arithmetic => "ArithmeticError",
+            Class::EntityNotFound => "EntityNotFound",
+            Class::PropertyNotFound => "PropertyNotFound",
+            Class::ConstraintVerificationFailed => "ConstraintVerificationFailed",
+            Class::ConstraintValidationFailed => "ConstraintValidationFailed",
+            Class::ParameterMissing => "ParameterMissing",
+            Class::Procedure => "ProcedureError",
+            Class::Semantic => "SemanticError",
+            Class::Cancelled => "Cancelled",
+            Class::Deadline => "Deadline",
+            Class::Memory => "Memory",
+            Class::Conflict => "Conflict",
+            Class::Store => "Store",
+        }
+    }
+
+    /// The status code that Neo4j's drivers know for the class.
+    pub fn code(self) -> &'static str {
+        match self {
+            Class::Syntax | Class::Unsupported => "Neo.ClientError.Statement.SyntaxError",
+            Class::Type => "Neo.ClientError.Statement.TypeError",
+            Class::Argument => "Neo.ClientError.Statement.ArgumentError",
+            Class::Arithmetic => "Neo.ClientError.Statement.ArithmeticError",
+            Class::EntityNotFound | Class::PropertyNotFound => {
+                "Neo.ClientError.Statement.EntityNotFound"
+            }
+            Class::ConstraintVerificationFailed | Class::ConstraintValidationFailed => {
+                "Neo.ClientError.Schema.ConstraintValidationFailed"
+            }
+            Class::ParameterMissing => "Neo.ClientError.Statement.ParameterMissing",
+            Class::Procedure => "Neo.ClientError.Procedure.ProcedureNotFound",
+            Class::Semantic => "Neo.ClientError.Statement.SemanticError",
+            Class::Cancelled => "Neo.ClientError.Transaction.TransactionTerminated",
+            Class::Deadline => "Neo.ClientError.Transaction.TransactionTimedOut",
+            Class::Memory => "Neo.TransientError.General.MemoryPoolOutOfMemoryError",
+            Class::Conflict => "Neo.TransientError.Transaction.Outdated",
+            Class::Store => "Neo.DatabaseError.General.UnknownError",
+        }
+    }
+}
+
+/// Line and column of a place in the text of a query, both counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Line.
+    pub line: usize,
+    /// Column, in characters.
+    pub column: usize,
+}
+
+impl Position {
+    /// The position of a byte of a text.
+    pub(crate) fn of(text: &str, byte: usize) -> Self {
+        let mut position = Position { line: 1, column: 1 };
+        for (at, character) in text.char_indices() {
+            if at >= byte {
+                break;
+            }
+            match character {
+                '\n' => position = Position { line: position.line + 1, column: 1 },
+                _ => position.column += 1,
+            }
+        }
+        position
+    }
+}
+
+/// The error of a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueryError(Box<Inner>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Inner {
+    class: Class,
+    phase: Phase,
+    detail: &'static str,
+    message: String,
+    position: Option<Position>,
+}
+
+/// Result of this crate.
+pub type Result<T, E = QueryError> = std::result::Result<T, E>;
+
+impl QueryError {
+    /// An error that was found while a query ran. `detail` is the name that the compatibility kit has
+    /// for it.
+    pub fn run(class: Class, detail: &'static str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self(Box::new(Inner { class, phase: Phase::Run, detail, message, position: None }))
+    }
+
+    /// An error that was found before a query ran, at a byte of its text.
+    pub(crate) fn compile(
+        class: Class,
+        detail: &'static str,
+        message: impl Into<String>,
+        place: Option<(&str, usize)>,
+    ) -> Self {
+        let position = place.map(|(text, byte)| Position::of(text, byte));
+        let message = message.into();
+        Self(Box::new(Inner { class, phase: Phase::Compile, detail, message, position }))
+    }
+
+    /// A value of a wrong type.
+    pub(crate) fn of_type(message: impl Into<String>) -> Self {
+        Self::run(Class::Type, "InvalidArgumentType", message)
+    }
+
+    /// A value that a function does not take.
+    pub(crate) fn of_argument(message: impl Into<String>) -> Self {
+        Self::run(Class::Argument, "InvalidArgumentValue", message)
+    }
+
+    /// The class of the error.
+    pub fn class(&self) -> Class {
+        self.0.class
+    }
+
+    /// When the error was found.
+    pub fn phase(&self) -> Phase {
+        self.0.phase
+    }
+
+    /// The name that the compatibility kit has for the error.
+    pub fn detail(&self) -> &'static str {
+        self.0.detail
+    }
+
+    /// The status code that Neo4j's drivers know.
+    pub fn code(&self) -> &'static str {
+        self.0.class.code()
+    }
+
+    /// A sentence that says what is wrong, in one line.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Line and column in the text of the query, where these are known.
+    pub fn position(&self) -> Option<Position> {
+        self.0.position
+    }
+
+    /// Returns true if the same query may succeed if it is run again.
+    pub fn is_transient(&self) -> bool {
+        matches!(self.0.class, Class::Conflict)
+    }
+}
+
+impl fmt::Display for QueryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        match self.0.position {
+            Some(at) => write!(f, " (line {}, column {})", at.line, at.column),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for QueryError {}
+
+impl From<nakshi_store::Error> for QueryError {
+    fn from(error: nakshi_store::Error) -> Self {
+        let class = match &error {
+            nakshi_store::Error::Cancelled => Class::Cancelled,
+            nakshi_store::Error::Conflict(_) => Class::Conflict,
+            nakshi_store::Error::Budget { .. } => Class::Memory,
+            nakshi_store::Error::NoNode { .. } => Class::EntityNotFound,
+            _ => Class::Store,
+        };
+        QueryError::run(class, "Store", error.to_string())
+    }
+}

@@ -1,0 +1,177 @@
+//! What the operators of a query share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+
+use nakshi_io::CancelToken;
+
+use super::change::Writer;
+use crate::error::{Class, QueryError, Result};
+use crate::eval::Scope;
+use crate::ir::SubqueryKind;
+use crate::plan::{Plan, Prepared};
+use crate::procedure::Procedures;
+use crate::value::{Map, Row, Value};
+use crate::view::View;
+
+/// Steps after which the clock and the cancel token are looked at.
+const STEPS: u64 = 256;
+
+/// Where rows come from.
+pub(crate) trait Source: Send {
+    /// About `most` further rows; none if there are no more.
+    fn next(&mut self, cx: &mut Context, most: usize) -> Result<Vec<Row>>;
+}
+
+/// Limits of a query.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    pub(crate) cancel: CancelToken,
+    pub(crate) deadline: Option<Instant>,
+    /// Bytes that rows and groups may take.
+    pub(crate) memory: u64,
+    used: AtomicU64,
+    steps: AtomicU64,
+}
+
+impl Limits {
+    pub(crate) fn new(cancel: CancelToken, deadline: Option<Instant>, memory: u64) -> Self {
+        Limits { cancel, deadline, memory, used: AtomicU64::new(0), steps: AtomicU64::new(0) }
+    }
+
+    /// Counts a step; looks at the clock now and then.
+    pub(crate) fn step(&self) -> Result<()> {
+        let steps = self.steps.fetch_add(1, Relaxed);
+        if steps.is_multiple_of(STEPS) { self.check() } else { Ok(()) }
+    }
+
+    /// Fails if the query has to end.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.cancel.check().is_err() {
+            return Err(QueryError::run(Class::Cancelled, "Cancelled", "the query was cancelled"));
+        }
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            let message = "the query has run past its deadline; give it more time";
+            return Err(QueryError::run(Class::Deadline, "Deadline", message));
+        }
+        Ok(())
+    }
+}
+
+/// Memory that an operator holds; freed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    limits: Arc<Limits>,
+    bytes: u64,
+}
+
+impl Held {
+    pub(crate) fn new(cx: &Context) -> Self {
+        Held { limits: Arc::clone(&cx.limits), bytes: 0 }
+    }
+
+    /// Takes more bytes.
+    pub(crate) fn take(&mut self, bytes: u64) -> Result<()> {
+        let used = self.limits.used.fetch_add(bytes, Relaxed) + bytes;
+        self.bytes += bytes;
+        if used <= self.limits.memory {
+            return Ok(());
+        }
+        let most = self.limits.memory;
+        let message = format!("the query needs more than its {most} bytes of memory; give it more");
+        Err(QueryError::run(Class::Memory, "Memory", message))
+    }
+
+    /// Takes the bytes of a row.
+    pub(crate) fn take_row(&mut self, row: &Row) -> Result<()> {
+        self.take(row.iter().map(Value::weight).sum())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.limits.used.fetch_sub(self.bytes, Relaxed);
+    }
+}
+
+/// Makes operators of a plan, whose rows begin as the row that is given.
+pub(crate) type Open = fn(&Arc<Plan>, &Row) -> Box<dyn Source>;
+
+/// What the operators of a query share.
+pub(crate) struct Context {
+    pub(crate) view: Arc<View>,
+    pub(crate) prepared: Arc<Prepared>,
+    pub(crate) parameters: Arc<Map>,
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) procedures: Arc<dyn Procedures>,
+    pub(crate) open: Open,
+    /// What makes changes; `None` in a query that only reads.
+    pub(crate) writer: Option<Writer>,
+}
+
+impl Context {
+    /// The same query, in a part that only reads.
+    pub(crate) fn reading(&self) -> Self {
+        Context {
+            view: Arc::clone(&self.view),
+            prepared: Arc::clone(&self.prepared),
+            parameters: Arc::clone(&self.parameters),
+            limits: Arc::clone(&self.limits),
+            procedures: Arc::clone(&self.procedures),
+            open: self.open,
+            writer: None,
+        }
+    }
+}
+
+impl Scope for Context {
+    fn view(&self) -> &View {
+        &self.view
+    }
+
+    fn parameter(&self, name: &str) -> Result<Value> {
+        self.parameters.get(name).cloned().ok_or_else(|| {
+            let message = format!("parameter '{name}' is missing");
+            QueryError::run(Class::ParameterMissing, "MissingParameter", message)
+        })
+    }
+
+    fn subquery(&self, kind: SubqueryKind, number: usize, row: &Row) -> Result<Value> {
+        let mut inner = self.reading();
+        let prepared = Arc::clone(&self.prepared);
+        let Some(plan) = prepared.subplans.get(number) else { return Ok(Value::Null) };
+        let mut source = (self.open)(&plan.root, row);
+        let (mut count, mut items) = (0, Vec::new());
+        let most = if kind == SubqueryKind::Exists { 1 } else { 64 };
+        loop {
+            let rows = source.next(&mut inner, most)?;
+            if rows.is_empty() {
+                break;
+            }
+            count += rows.len() as i64;
+            if kind == SubqueryKind::Exists {
+                break;
+            }
+            if kind == SubqueryKind::Collect {
+                let column = plan.columns.first().copied();
+                let values = rows.into_iter().map(|mut row| {
+                    column
+                        .and_then(|slot| row.get_mut(slot))
+                        .map(std::mem::take)
+                        .unwrap_or_default()
+                });
+                items.extend(values);
+            }
+        }
+        Ok(match kind {
+            SubqueryKind::Exists => Value::Bool(count > 0),
+            SubqueryKind::Count => Value::Int(count),
+            SubqueryKind::Collect => Value::list(items),
+        })
+    }
+
+    fn step(&self) -> Result<()> {
+        self.limits.step()
+    }
+}

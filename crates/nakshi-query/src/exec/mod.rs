@@ -1,0 +1,25 @@
+//! The operators of plans. Each takes batches of rows from its input and hands on batches, which begin with
+//! one row and grow.
+//!
+//! - `context` is what all operators of a query share: the graph, parameters, limits
+//! - `expand` has nodes and edges, `many` paths of several edges, `shortest` the shortest ones
+//! - `rows` has what works row by row, `group` and `sort` what needs all rows first
+//! - `nested` runs plans for each row, and `build` makes operators of a plan
+//! - `change` changes the graph, and `write` has the clauses that do
+
+mod build;
+mod change;
+mod context;
+mod expand;
+mod group;
+mod many;
+mod nested;
+mod rows;
+mod shortest;
+mod sort;
+mod write;
+
+pub(crate) use build::open;
+pub use change::Counters;
+pub(crate) use change::Writer;
+pub(crate) use context::{Context, Limits, Source};

@@ -1,0 +1,405 @@
+//! Clauses, and the queries that they make up.
+
+use std::sync::Arc;
+
+use decypher::ast::clause::{
+    Create, Delete, Foreach, ForeachUpdate, Match, Merge, Remove, RemoveItem,
+};
+use decypher::ast::clause::{Set, SetItem as AstSet, SetOperator};
+use decypher::ast::expr::{ExistsInner, Expression};
+use decypher::ast::procedure::{
+    InQueryCall, ProcedureInvocation, StandaloneCall, YieldItem, YieldSpec,
+};
+use decypher::ast::query::{
+    CallSubquery, QueryBody, ReadingClause, RegularQuery, SinglePartBody, SinglePartQuery,
+    SingleQuery, SingleQueryKind, UpdatingClause,
+};
+
+use super::expressions::{Chain, Subqueries};
+use super::projections::{Body, Columns};
+use super::scope::Resolver;
+use crate::error::{Class, QueryError, Result};
+use crate::ir::{Branch, Clause, Expr, Name, ProcedureCall, Query, SetItem};
+
+/// Resolves the only statement of a text.
+pub(super) fn statement(
+    resolver: &mut Resolver<'_>,
+    query: &decypher::Query,
+) -> Result<(Query, Vec<Name>)> {
+    let [one] = query.statements.as_slice() else {
+        let message = format!("a query is one statement, and there are {}", query.statements.len());
+        return Err(resolver.refuse("UnexpectedSyntax", message, 0));
+    };
+    let (query, columns) = match one {
+        QueryBody::SingleQuery(single) => {
+            let (branch, columns) = resolver.single(single)?;
+            (one_branch(branch), columns)
+        }
+        QueryBody::Regular(regular) => resolver.regular(regular)?,
+        QueryBody::Standalone(call) => resolver.standalone(call)?,
+        QueryBody::SchemaCommand(_) | QueryBody::Show(_) | QueryBody::Use(_) => {
+            let message = "commands on schemas and databases are not supported";
+            return Err(QueryError::compile(Class::Unsupported, "UnexpectedSyntax", message, None));
+        }
+    };
+    Ok((query, columns.into_iter().map(|(name, _)| name).collect()))
+}
+
+fn one_branch(branch: Branch) -> Query {
+    Query { columns: branch.columns.clone(), branches: vec![branch], all: true }
+}
+
+impl Resolver<'_> {
+    fn regular(&mut self, regular: &RegularQuery) -> Result<(Query, Columns)> {
+        let scope = self.scope.clone();
+        let (branch, columns) = self.single(&regular.single_query)?;
+        if regular.unions.is_empty() {
+            return Ok((one_branch(branch), columns));
+        }
+        let slots = columns.iter().map(|(name, _)| self.slot(name)).collect::<Vec<_>>();
+        let all = regular.unions.iter().all(|union| union.all);
+        let mut query = Query { branches: vec![branch], all, columns: slots.clone() };
+        for union in &regular.unions {
+            self.scope.clone_from(&scope);
+            let (mut branch, own) = self.single(&union.single_query)?;
+            let mut in_order = Vec::with_capacity(columns.len());
+            for (name, _) in &columns {
+                let found = own.iter().find(|(other, _)| other == name).map(|(_, slot)| *slot);
+                in_order.extend(found);
+            }
+            if in_order.len() != columns.len() || own.len() != columns.len() {
+                let message = "the parts of UNION have different columns";
+                return Err(self.refuse("DifferentColumnsInUnion", message, union.span.start));
+            }
+            branch.columns = in_order;
+            query.branches.push(branch);
+        }
+        let columns =
+            columns.into_iter().zip(slots).map(|((name, _), slot)| (name, slot)).collect();
+        Ok((query, columns))
+    }
+
+    fn single(&mut self, single: &SingleQuery) -> Result<(Branch, Columns)> {
+        let mut branch = Branch::default();
+        let last = match &single.kind {
+            SingleQueryKind::SinglePart(part) => part,
+            SingleQueryKind::MultiPart(parts) => {
+                for part in &parts.parts {
+                    self.reading(&part.reading_clauses, &mut branch)?;
+                    self.updating(&part.updating_clauses, &mut branch)?;
+                    let (project, _) = self.projection(&Body::from(&part.with))?;
+                    branch.clauses.push(Clause::Project(project));
+                }
+                &parts.final_part
+            }
+        };
+        let columns = self.last_part(last, &mut branch)?;
+        branch.columns = columns.iter().map(|(_, slot)| *slot).collect();
+        Ok((branch, columns))
+    }
+
+    fn last_part(&mut self, part: &SinglePartQuery, branch: &mut Branch) -> Result<Columns> {
+        self.reading(&part.reading_clauses, branch)?;
+        let returned = match &part.body {
+            SinglePartBody::Return(returned) => Some(returned),
+            SinglePartBody::Updating { updating, return_clause } => {
+                self.updating(updating, branch)?;
+                return_clause.as_ref()
+            }
+            SinglePartBody::Finish(_) => None,
+        };
+        let Some(returned) = returned else { return Ok(Columns::new()) };
+        let (project, columns) = self.projection(&Body::from(returned))?;
+        branch.clauses.push(Clause::Project(project));
+        Ok(columns)
+    }
+
+    fn reading(&mut self, clauses: &[ReadingClause], branch: &mut Branch) -> Result<()> {
+        for clause in clauses {
+            let resolved = match clause {
+                ReadingClause::Match(one) => self.matching(one)?,
+                ReadingClause::Unwind(unwind) => {
+                    let list = self.expr(&unwind.expression)?;
+                    Clause::Unwind { list, slot: self.declare(&unwind.variable.name.name) }
+                }
+                ReadingClause::InQueryCall(call) => Clause::Call(self.in_query_call(call)?),
+                ReadingClause::CallSubquery(call) => self.call_subquery(call)?,
+                ReadingClause::LoadCsv(load) => {
+                    let message = "LOAD CSV is not supported; nakshi import reads files";
+                    return Err(self.refuse("UnexpectedSyntax", message, load.span.start));
+                }
+            };
+            branch.clauses.push(resolved);
+        }
+        Ok(())
+    }
+
+    fn matching(&mut self, one: &Match) -> Result<Clause> {
+        let paths = self.paths(&one.pattern.parts)?;
+        let filter = one.where_clause.as_ref().map(|filter| self.expr(filter)).transpose()?;
+        Ok(Clause::Match { optional: one.optional, paths, filter })
+    }
+
+    fn call_subquery(&mut self, call: &CallSubquery) -> Result<Clause> {
+        if let Some(transactions) = &call.in_transactions {
+            let message = "CALL { ... } IN TRANSACTIONS is not supported";
+            return Err(self.refuse("UnexpectedSyntax", message, transactions.span.start));
+        }
+        let (query, columns) = self.within(|it| it.regular(&call.query))?;
+        for (name, slot) in columns {
+            self.scope.insert(name, slot);
+        }
+        Ok(Clause::Subquery(Box::new(query)))
+    }
+
+    fn updating(&mut self, clauses: &[UpdatingClause], branch: &mut Branch) -> Result<()> {
+        for clause in clauses {
+            let resolved = match clause {
+                UpdatingClause::Create(one) => self.create(one)?,
+                UpdatingClause::Merge(one) => self.merge(one)?,
+                UpdatingClause::Delete(one) => self.delete(one)?,
+                UpdatingClause::Set(one) => self.set(one)?,
+                UpdatingClause::Remove(one) => self.remove(one)?,
+                UpdatingClause::Foreach(one) => self.foreach(one)?,
+            };
+            branch.clauses.push(resolved);
+        }
+        Ok(())
+    }
+
+    fn create(&mut self, create: &Create) -> Result<Clause> {
+        Ok(Clause::Create(self.paths(&create.pattern.parts)?))
+    }
+
+    fn merge(&mut self, merge: &Merge) -> Result<Clause> {
+        let mut paths = self.paths(std::slice::from_ref(&merge.pattern))?;
+        let Some(path) = paths.pop() else {
+            return Err(self.refuse("UnexpectedSyntax", "MERGE has no pattern", merge.span.start));
+        };
+        let (mut on_create, mut on_match) = (Vec::new(), Vec::new());
+        for action in &merge.actions {
+            let items = action.set_items.iter().map(|item| self.set_item(item));
+            let items = items.collect::<Result<Vec<_>>>()?;
+            if action.on_match { on_match.extend(items) } else { on_create.extend(items) }
+        }
+        Ok(Clause::Merge { path, on_create, on_match })
+    }
+
+    fn delete(&mut self, delete: &Delete) -> Result<Clause> {
+        Ok(Clause::Delete { detach: delete.detach, targets: self.all(&delete.targets)? })
+    }
+
+    fn set(&mut self, set: &Set) -> Result<Clause> {
+        Ok(Clause::Set(set.items.iter().map(|item| self.set_item(item)).collect::<Result<_>>()?))
+    }
+
+    fn remove(&mut self, remove: &Remove) -> Result<Clause> {
+        let mut items = Vec::with_capacity(remove.items.len());
+        for item in &remove.items {
+            items.push(match item {
+                RemoveItem::Labels { variable, labels } => {
+                    let slot = self.bound(&variable.name)?;
+                    SetItem::RemoveLabels { slot, labels: names(labels) }
+                }
+                RemoveItem::Property(property) => {
+                    let (of, name) = self.property(property)?;
+                    SetItem::RemoveProperty { of, name }
+                }
+            });
+        }
+        Ok(Clause::Set(items))
+    }
+
+    fn foreach(&mut self, foreach: &Foreach) -> Result<Clause> {
+        let list = self.expr(&foreach.list)?;
+        self.within(|it| {
+            let slot = it.declare(&foreach.variable.name.name);
+            let mut body = Vec::with_capacity(foreach.updates.len());
+            for update in &foreach.updates {
+                body.push(match update {
+                    ForeachUpdate::Create(one) => it.create(one)?,
+                    ForeachUpdate::Merge(one) => it.merge(one)?,
+                    ForeachUpdate::Delete(one) => it.delete(one)?,
+                    ForeachUpdate::Set(one) => it.set(one)?,
+                    ForeachUpdate::Remove(one) => it.remove(one)?,
+                    ForeachUpdate::Foreach(one) => it.foreach(one)?,
+                });
+            }
+            Ok(Clause::Foreach { slot, list, body })
+        })
+    }
+
+    /// The slot of a variable that must be defined.
+    fn bound(&mut self, name: &decypher::ast::names::SymbolicName) -> Result<usize> {
+        match self.variable(name)? {
+            Expr::Slot(slot) => Ok(slot),
+            _ => Err(self.refuse("UndefinedVariable", "it is no variable", name.span.start)),
+        }
+    }
+
+    /// A property that is changed, and what it belongs to.
+    fn property(&mut self, expression: &Expression) -> Result<(Expr, Name)> {
+        match expression {
+            Expression::PropertyLookup { base, property, .. } => {
+                Ok((self.expr(base)?, Arc::from(property.name.name.as_str())))
+            }
+            Expression::Parenthesized(inner) => self.property(inner),
+            _ => Err(self.refuse("UnexpectedSyntax", "only properties can be changed", 0)),
+        }
+    }
+
+    fn set_item(&mut self, item: &AstSet) -> Result<SetItem> {
+        Ok(match item {
+            AstSet::Property { property, value, .. } => {
+                let (of, name) = self.property(property)?;
+                SetItem::Property { of, name, value: self.expr(value)? }
+            }
+            AstSet::DynamicProperty { property, key, value, .. } => SetItem::DynamicProperty {
+                of: self.expr(property)?,
+                name: self.expr(key)?,
+                value: self.expr(value)?,
+            },
+            AstSet::Variable { variable, value, operator } => SetItem::All {
+                slot: self.bound(&variable.name)?,
+                value: self.expr(value)?,
+                merge: *operator == SetOperator::Add,
+            },
+            AstSet::Labels { variable, labels } => {
+                SetItem::AddLabels { slot: self.bound(&variable.name)?, labels: names(labels) }
+            }
+        })
+    }
+
+    fn in_query_call(&mut self, call: &InQueryCall) -> Result<ProcedureCall> {
+        let items = call.yield_items.as_ref().map(|items| items.items.as_slice());
+        let (mut found, _) = self.procedure(&call.call, items, false)?;
+        let filter = call.yield_items.as_ref().and_then(|items| items.where_clause.as_ref());
+        found.filter = filter.map(|filter| self.expr(filter)).transpose()?;
+        Ok(found)
+    }
+
+    fn standalone(&mut self, call: &StandaloneCall) -> Result<(Query, Columns)> {
+        let items = match &call.yield_items {
+            Some(YieldSpec::Items(items)) => Some(items),
+            Some(YieldSpec::Star { .. }) | None => None,
+        };
+        let of_items = items.map(|items| items.items.as_slice());
+        let (mut found, columns) = self.procedure(&call.call, of_items, true)?;
+        let filter = items.and_then(|items| items.where_clause.as_ref());
+        found.filter = filter.map(|filter| self.expr(filter)).transpose()?;
+        let slots = columns.iter().map(|(_, slot)| *slot).collect();
+        let branch = Branch { clauses: vec![Clause::Call(found)], columns: slots };
+        Ok((one_branch(branch), columns))
+    }
+
+    /// A call of a procedure; all its columns are yielded if `all` and none are named.
+    fn procedure(
+        &mut self,
+        call: &ProcedureInvocation,
+        items: Option<&[YieldItem]>,
+        all: bool,
+    ) -> Result<(ProcedureCall, Columns)> {
+        let parts = call.name.name.iter().map(|part| part.name.as_str()).collect::<Vec<_>>();
+        let (name, at) = (parts.join("."), call.span.start);
+        let Some(procedure) = self.procedures.find(&name) else {
+            let place = Some((self.text, at));
+            let message = format!("procedure '{name}' is unknown");
+            return Err(QueryError::compile(Class::Procedure, "ProcedureNotFound", message, place));
+        };
+        let signature = procedure.signature();
+        let implicit = call.implicit_arguments;
+        let arguments = match implicit {
+            true if !all => {
+                let message = "the arguments of a procedure stand in parentheses inside of a query";
+                return Err(self.refuse("InvalidArgumentPassingMode", message, at));
+            }
+            true => self.implicit_arguments(signature),
+            false => self.all(&call.name.arguments)?,
+        };
+        if arguments.len() != signature.arguments.len() {
+            let takes = signature.arguments.len();
+            let message = format!("procedure '{name}' takes {takes} arguments");
+            return Err(self.refuse("InvalidNumberOfArguments", message, at));
+        }
+        for (argument, (_, ty)) in arguments.iter().zip(&signature.arguments) {
+            if let Expr::Literal(value) = argument
+                && !ty.has(value)
+            {
+                let message = format!("procedure '{name}' does not take {value}");
+                return Err(self.refuse("InvalidArgumentType", message, at));
+            }
+        }
+        let mut columns = Columns::new();
+        let mut yields = Vec::new();
+        let wanted: Vec<(&str, &str, usize)> = match items {
+            Some(items) => items.iter().map(yielded).collect(),
+            None if all => {
+                signature.columns.iter().map(|(name, _)| (&**name, &**name, at)).collect()
+            }
+            None => Vec::new(),
+        };
+        for (column, alias, at) in wanted {
+            if !signature.columns.iter().any(|(known, _)| known == column) {
+                let message = format!("procedure '{name}' has no column '{column}'");
+                return Err(self.refuse("UndefinedVariable", message, at));
+            }
+            if self.scope.contains_key(alias) {
+                let message = format!("variable '{alias}' is defined already");
+                return Err(self.refuse("VariableAlreadyBound", message, at));
+            }
+            let slot = self.declare(alias);
+            yields.push((Arc::from(column), slot));
+            columns.push((Arc::from(alias), slot));
+        }
+        let passes = signature.columns.is_empty();
+        let name = Arc::from(name);
+        Ok((ProcedureCall { name, arguments, yields, filter: None, passes }, columns))
+    }
+
+    /// Parameters with the names of the arguments.
+    fn implicit_arguments(&mut self, signature: &crate::procedure::Signature) -> Vec<Expr> {
+        let names = signature.arguments.iter().map(|(name, _)| Name::from(name.as_str()));
+        let names: Vec<Name> = names.collect();
+        self.parameters.extend(names.iter().cloned());
+        names.into_iter().map(Expr::Parameter).collect()
+    }
+}
+
+fn yielded(item: &YieldItem) -> (&str, &str, usize) {
+    let column = &item.procedure_field;
+    let alias = item.alias.as_ref().map_or(column, |alias| &alias.name);
+    (&column.name, &alias.name, alias.span.start)
+}
+
+fn names(names: &[decypher::ast::names::SymbolicName]) -> Vec<Name> {
+    names.iter().map(|name| Arc::from(name.name.as_str())).collect()
+}
+
+impl Subqueries for Resolver<'_> {
+    fn pattern_query(&mut self, inner: &ExistsInner) -> Result<Query> {
+        match inner {
+            ExistsInner::Pattern(pattern, filter) => self.within(|it| {
+                let paths = it.paths(&pattern.parts)?;
+                it.one_match(paths, filter.as_deref(), None)
+            }),
+            ExistsInner::RegularQuery(query) => self.whole_query(query),
+        }
+    }
+
+    fn chain_query(&mut self, found: &Chain<'_>) -> Result<Query> {
+        self.within(|it| {
+            let mut path = it.one_path(&found.pattern.start, &found.pattern.chains)?;
+            if let Some(variable) = found.variable {
+                path.path = Some(it.declare(variable));
+            }
+            it.one_match(vec![path], found.filter, found.map)
+        })
+    }
+
+    fn whole_query(&mut self, query: &RegularQuery) -> Result<Query> {
+        let outer = self.aggregations.take();
+        let found = self.within(|it| it.regular(query));
+        self.aggregations = outer;
+        found.map(|(query, _)| query)
+    }
+}

@@ -1,0 +1,96 @@
+//! Errors of `decypher` by the names that openCypher's compatibility kit has for them.
+
+use decypher::error::NumberReason;
+use decypher::{CypherError, Diagnostics, ErrorKind};
+
+use crate::error::{Class, QueryError, Result};
+
+/// The error for a text that is no query.
+pub(super) fn syntax(text: &str, mended: &str, error: &CypherError) -> QueryError {
+    let detail = match &error.kind {
+        ErrorKind::InvalidEscape { .. } => "InvalidUnicodeLiteral",
+        ErrorKind::InvalidNumber { raw, reason: NumberReason::Overflow } => {
+            let hexadecimal = raw.trim_start_matches('-').starts_with("0x");
+            match raw.contains(['.', 'e', 'E']) && !hexadecimal {
+                true => "FloatingPointOverflow",
+                false => "IntegerOverflow",
+            }
+        }
+        ErrorKind::InvalidNumber { .. } => "InvalidNumberLiteral",
+        ErrorKind::UnexpectedToken { found, .. } if is_odd(found, mended, error.span.start) => {
+            "InvalidUnicodeCharacter"
+        }
+        _ => of_kind(&error.kind).1,
+    };
+    let message = error.kind.to_string().replace('\n', " ");
+    QueryError::compile(Class::Syntax, detail, message, Some((text, error.span.start)))
+}
+
+/// Returns true for a character that looks like one of Cypher's, and is none.
+fn is_odd(found: &str, text: &str, at: usize) -> bool {
+    let odd = |c: char| matches!(c, '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{FE58}' | '\u{FF0D}');
+    found.chars().any(odd)
+        || text.get(at..).is_some_and(|rest| rest.chars().next().is_some_and(odd))
+}
+
+/// The first error of meaning that counts.
+pub(super) fn meaning(text: &str, found: &Diagnostics) -> Result<()> {
+    let Some(error) = found.errors.iter().find(|error| counts(&error.kind)) else { return Ok(()) };
+    let (class, detail) = of_kind(&error.kind);
+    let message = error.kind.to_string().replace('\n', " ");
+    Err(QueryError::compile(class, detail, message, Some((text, error.span.start))))
+}
+
+/// Returns false for what `decypher` refuses and the executor can do.
+fn counts(kind: &ErrorKind) -> bool {
+    !matches!(kind, ErrorKind::Unsupported { .. })
+}
+
+fn of_kind(kind: &ErrorKind) -> (Class, &'static str) {
+    let detail = match kind {
+        ErrorKind::UnresolvedVariable { .. } | ErrorKind::InvalidReference { .. } => {
+            "UndefinedVariable"
+        }
+        ErrorKind::RedeclaredVariable { .. } => "VariableAlreadyBound",
+        ErrorKind::AggregationMix { .. } => "AmbiguousAggregationExpression",
+        ErrorKind::AggregateNotAllowed { .. } => "InvalidAggregation",
+        ErrorKind::UnionColumnMismatch => "DifferentColumnsInUnion",
+        ErrorKind::InvalidClauseComposition { .. } => "InvalidClauseComposition",
+        ErrorKind::InvalidRelationshipPattern { reason } => of_relationship(reason),
+        ErrorKind::InvalidDeleteTarget => "InvalidDelete",
+        ErrorKind::MissingAlias => "NoExpressionAlias",
+        ErrorKind::NoVariablesInScope => "NoVariablesInScope",
+        ErrorKind::InvalidSkipLimit { reason } if reason.contains("negative") => {
+            "NegativeIntegerArgument"
+        }
+        ErrorKind::InvalidSkipLimit { reason } if reason.contains("variables") => {
+            "NonConstantExpression"
+        }
+        ErrorKind::InvalidSkipLimit { .. } | ErrorKind::InvalidArgumentType { .. } => {
+            "InvalidArgumentType"
+        }
+        ErrorKind::InvalidParameterUse => "InvalidParameterUse",
+        ErrorKind::NonDeterministicAggregate => "NonConstantExpression",
+        ErrorKind::InvalidNumberOfArguments { .. } => "InvalidNumberOfArguments",
+        ErrorKind::UnknownFunction { .. } => "UnknownFunction",
+        ErrorKind::ProcedureNotFound { .. } => return (Class::Procedure, "ProcedureNotFound"),
+        ErrorKind::VariableTypeConflict { .. } => "VariableTypeConflict",
+        _ => "UnexpectedSyntax",
+    };
+    (Class::Syntax, detail)
+}
+
+fn of_relationship(reason: &str) -> &'static str {
+    let has = |part: &str| reason.contains(part);
+    if has("type") {
+        "NoSingleRelationshipType"
+    } else if has("direct") {
+        "RequiresDirectedRelationship"
+    } else if has("variable") || has("length") {
+        "CreatingVarLength"
+    } else if has("twice") || has("same") {
+        "RelationshipUniquenessViolation"
+    } else {
+        "InvalidRelationshipPattern"
+    }
+}

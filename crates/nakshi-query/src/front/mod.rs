@@ -1,0 +1,58 @@
+//! From the text of a query to the resolved query: the only module that knows the crate `decypher`.
+//!
+//! - `mend` works around what `decypher` does not read
+//! - `diagnose` gives its errors the names that openCypher's compatibility kit has
+//! - `scope` gives variables their slots
+//! - `expressions`, `patterns`, `clauses` and `projections` resolve what they are called after, and
+//!   `checks` refuses what `decypher` lets through
+
+mod checks;
+mod clauses;
+mod diagnose;
+mod expressions;
+mod mend;
+mod patterns;
+mod projections;
+mod scope;
+
+use decypher::Parse;
+
+use super::error::Result;
+use super::ir::{Mode, Statement};
+use super::procedure::Procedures;
+use scope::Resolver;
+
+/// The resolved query of a text.
+///
+/// # Errors
+/// Errors of syntax and of meaning, with their place.
+pub(crate) fn statement(text: &str, procedures: &dyn Procedures) -> Result<Statement> {
+    let (mode, skipped) = mode(text);
+    let mended = mend::mend(text, skipped)?;
+    let parse = Parse::from(mended.as_str());
+    let tree = parse.tree.clone();
+    let query = decypher::parse(parse).map_err(|error| diagnose::syntax(text, &mended, &error))?;
+    checks::before(text, &query)?;
+    let config = decypher::hir::LowerConfig::default();
+    if let Err(found) = decypher::hir::lower::lower(&query, &config) {
+        diagnose::meaning(text, &found)?;
+    }
+    let mut resolver = Resolver::new(text, procedures, scope::columns_of(&tree, &mended));
+    let (query, columns) = clauses::statement(&mut resolver, &query)?;
+    Ok(resolver.finish(query, columns, mode))
+}
+
+/// What a text asks for besides a query, and the bytes that say so.
+fn mode(text: &str) -> (Mode, usize) {
+    let begin = text.len() - text.trim_start().len();
+    let word = |word: &str| {
+        let rest = text.get(begin..begin + word.len())?;
+        let next = text.get(begin + word.len()..)?.chars().next()?;
+        (rest.eq_ignore_ascii_case(word) && next.is_whitespace()).then_some(begin + word.len())
+    };
+    match (word("EXPLAIN"), word("PROFILE")) {
+        (Some(end), _) => (Mode::Explain, end),
+        (_, Some(end)) => (Mode::Profile, end),
+        _ => (Mode::Run, 0),
+    }
+}

@@ -1,0 +1,116 @@
+//! Variables and their slots.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use decypher::cst::{AstNode, ProjectionBody};
+use decypher::syntax::SyntaxNode;
+
+use crate::error::{Class, QueryError};
+use crate::ir::{Aggregation, Mode, Name, Query, Slot, Statement};
+use crate::procedure::Procedures;
+
+/// The variables that can be named, and their slots.
+pub(super) type Scope = BTreeMap<Name, Slot>;
+
+/// The columns of `WITH` and `RETURN` as they are written, by the byte at which the clause begins.
+pub(super) type WrittenColumns = HashMap<usize, Vec<String>>;
+
+/// What resolves the names of a query.
+pub(super) struct Resolver<'t> {
+    pub(super) text: &'t str,
+    pub(super) procedures: &'t dyn Procedures,
+    pub(super) scope: Scope,
+    pub(super) written: WrittenColumns,
+    /// Names of all slots.
+    names: Vec<Name>,
+    pub(super) subqueries: Vec<Query>,
+    pub(super) parameters: Vec<Name>,
+    /// The aggregations of the projection that is being resolved; `None` where none may be.
+    pub(super) aggregations: Option<Vec<Aggregation>>,
+    /// While an `ORDER BY` is resolved: the columns as Cypher prints them, and their slots.
+    pub(super) projected: Vec<(String, Slot)>,
+}
+
+impl<'t> Resolver<'t> {
+    pub(super) fn new(
+        text: &'t str,
+        procedures: &'t dyn Procedures,
+        written: WrittenColumns,
+    ) -> Self {
+        Resolver {
+            text,
+            procedures,
+            scope: Scope::new(),
+            written,
+            names: Vec::new(),
+            subqueries: Vec::new(),
+            parameters: Vec::new(),
+            aggregations: None,
+            projected: Vec::new(),
+        }
+    }
+
+    /// A new slot.
+    pub(super) fn slot(&mut self, name: &str) -> Slot {
+        self.names.push(Arc::from(name));
+        self.names.len() - 1
+    }
+
+    /// A new slot of a variable that can be named from here on.
+    pub(super) fn declare(&mut self, name: &str) -> Slot {
+        let slot = self.slot(name);
+        self.scope.insert(Arc::from(name), slot);
+        slot
+    }
+
+    /// Resolves something in which more variables can be named.
+    pub(super) fn within<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
+        let scope = self.scope.clone();
+        let done = f(self);
+        self.scope = scope;
+        done
+    }
+
+    /// An error of meaning at a byte of the text.
+    pub(super) fn refuse(
+        &self,
+        detail: &'static str,
+        message: impl Into<String>,
+        at: usize,
+    ) -> QueryError {
+        QueryError::compile(Class::Syntax, detail, message, Some((self.text, at)))
+    }
+
+    pub(super) fn finish(self, query: Query, columns: Vec<Name>, mode: Mode) -> Statement {
+        Statement {
+            query,
+            subqueries: self.subqueries,
+            columns,
+            width: self.names.len(),
+            names: self.names,
+            parameters: self.parameters,
+            mode,
+        }
+    }
+}
+
+/// The columns of all projections as they are written.
+pub(super) fn columns_of(tree: &SyntaxNode, text: &str) -> WrittenColumns {
+    let mut found = WrittenColumns::new();
+    for node in tree.descendants() {
+        let Some(begin) = node.parent().map(|parent| usize::from(parent.text_range().start()))
+        else {
+            continue;
+        };
+        let Some(body) = ProjectionBody::cast(node) else { continue };
+        // Only columns without a name are shown as they are written.
+        let columns = body.items().map(|item| {
+            let range = item.syntax().text_range();
+            let range = usize::from(range.start())..usize::from(range.end());
+            text.get(range).unwrap_or_default().trim().to_owned()
+        });
+        found.insert(begin, columns.collect());
+    }
+    found
+}

@@ -1,0 +1,28 @@
+//! What a table of functions has.
+
+use std::ops::RangeInclusive;
+
+use crate::error::Result;
+use crate::value::Value;
+use crate::view::View;
+
+/// What computes a function.
+pub(super) type Call = fn(&View, &[Value]) -> Result<Value>;
+
+/// A function: its name in lower case, how many arguments it takes, and if null among them gives null.
+pub(super) struct Entry {
+    pub(super) name: &'static str,
+    pub(super) takes: RangeInclusive<usize>,
+    pub(super) strict: bool,
+    pub(super) call: Call,
+}
+
+/// A function that gives null for null.
+pub(super) const fn strict(name: &'static str, takes: RangeInclusive<usize>, call: Call) -> Entry {
+    Entry { name, takes, strict: true, call }
+}
+
+/// A function that is asked with null as well.
+pub(super) const fn lenient(name: &'static str, takes: RangeInclusive<usize>, call: Call) -> Entry {
+    Entry { name, takes, strict: false, call }
+}

@@ -1,0 +1,97 @@
+//! Functions of lists.
+
+use std::sync::Arc;
+
+use super::entry::{Entry, lenient, strict};
+use crate::error::{Class, QueryError, Result};
+use crate::value::Value;
+use crate::view::View;
+
+/// Most items of a list that `range` makes.
+const MOST: i64 = 1 << 26;
+
+pub(super) static FUNCTIONS: &[Entry] = &[
+    strict("size", 1..=1, size),
+    strict("head", 1..=1, |_, values| {
+        Ok(items("head", values)?.first().cloned().unwrap_or_default())
+    }),
+    strict("last", 1..=1, |_, values| {
+        Ok(items("last", values)?.last().cloned().unwrap_or_default())
+    }),
+    strict("tail", 1..=1, tail),
+    strict("reverse", 1..=1, reverse),
+    strict("range", 2..=3, range),
+    strict("isempty", 1..=1, is_empty),
+    lenient("coalesce", 1..=usize::MAX, |_, values| {
+        Ok(values.iter().find(|value| !value.is_null()).cloned().unwrap_or_default())
+    }),
+];
+
+fn wrong(function: &str, value: &Value) -> QueryError {
+    let found = value.type_name();
+    QueryError::of_type(format!("{function}() does not take a value of type {found}"))
+}
+
+fn items<'v>(function: &str, values: &'v [Value]) -> Result<&'v [Value]> {
+    match values {
+        [Value::List(items)] => Ok(items),
+        [other, ..] => Err(wrong(function, other)),
+        [] => Ok(&[]),
+    }
+}
+
+fn size(_: &View, values: &[Value]) -> Result<Value> {
+    match values {
+        [Value::List(items)] => Ok(Value::Int(items.len() as i64)),
+        [Value::String(text)] => Ok(Value::Int(text.chars().count() as i64)),
+        _ => items("size", values).map(|_| Value::Null),
+    }
+}
+
+fn is_empty(_: &View, values: &[Value]) -> Result<Value> {
+    match values {
+        [Value::List(items)] => Ok(Value::Bool(items.is_empty())),
+        [Value::Map(map)] => Ok(Value::Bool(map.is_empty())),
+        [Value::String(text)] => Ok(Value::Bool(text.is_empty())),
+        _ => items("isEmpty", values).map(|_| Value::Null),
+    }
+}
+
+fn tail(_: &View, values: &[Value]) -> Result<Value> {
+    Ok(Value::list(items("tail", values)?.iter().skip(1).cloned().collect()))
+}
+
+fn reverse(_: &View, values: &[Value]) -> Result<Value> {
+    match values {
+        [Value::String(text)] => Ok(Value::text(text.chars().rev().collect::<String>())),
+        [Value::List(items)] => Ok(Value::List(Arc::new(items.iter().rev().cloned().collect()))),
+        _ => items("reverse", values).map(|_| Value::Null),
+    }
+}
+
+fn range(_: &View, values: &[Value]) -> Result<Value> {
+    let number = |value: &Value| match value {
+        Value::Int(number) => Ok(*number),
+        other => {
+            let message = format!("range() takes integers, and {other} is none");
+            Err(QueryError::run(Class::Argument, "InvalidArgumentType", message))
+        }
+    };
+    let numbers = values.iter().map(number).collect::<Result<Vec<_>>>()?;
+    let (&[from, to], step) = match numbers.as_slice() {
+        [from, to] => (&[*from, *to], 1),
+        [from, to, step] => (&[*from, *to], *step),
+        _ => return Ok(Value::Null),
+    };
+    if step == 0 {
+        let message = "the step of range() is 0; use another";
+        return Err(QueryError::run(Class::Argument, "NumberOutOfRange", message));
+    }
+    let too_long = || QueryError::of_argument(format!("range() would make more than {MOST} items"));
+    let distance = to.checked_sub(from).ok_or_else(too_long)?;
+    let count = if distance.signum() * step.signum() < 0 { 0 } else { distance / step + 1 };
+    if count > MOST {
+        return Err(too_long());
+    }
+    Ok(Value::list((0..count).map(|i| Value::Int(from + i * step)).collect()))
+}

@@ -1,0 +1,285 @@
+//! The logical plan of a statement: a tree of operators, the last one at its root.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::ir::{
+    Aggregation, EdgePattern, Expr, Name, PathPattern, ProcedureCall, SetItem, Shortest, Slot,
+};
+
+/// An operator, which takes rows from its input and hands on others.
+#[derive(Clone, Debug)]
+pub(crate) enum Plan {
+    /// The row that the plan is given.
+    Argument,
+    /// For each row, nodes.
+    Nodes {
+        input: Arc<Plan>,
+        slot: Slot,
+        source: NodeSource,
+    },
+    /// For each row, the edges of a node.
+    Expand(Expand),
+    /// For each row with an edge, its ends.
+    Ends(Expand),
+    /// For each row, the paths of several edges from a node.
+    ExpandMany(Expand),
+    /// For each row, shortest paths between two nodes.
+    Shortest {
+        expand: Expand,
+        which: Shortest,
+    },
+    Filter {
+        input: Arc<Plan>,
+        predicate: Expr,
+    },
+    /// The path of nodes and edges.
+    Path {
+        input: Arc<Plan>,
+        slot: Slot,
+        nodes: Vec<Slot>,
+        edges: Vec<Slot>,
+    },
+    /// The rows of a plan for each row, or one in which `slots` are null.
+    Optional {
+        input: Arc<Plan>,
+        inner: Arc<Plan>,
+        slots: Vec<Slot>,
+    },
+    /// The rows of another query for each row; the row itself if the query has no columns.
+    Apply {
+        input: Arc<Plan>,
+        inner: Arc<Plan>,
+        returns: bool,
+        writes: bool,
+    },
+    Unwind {
+        input: Arc<Plan>,
+        list: Expr,
+        slot: Slot,
+    },
+    Project {
+        input: Arc<Plan>,
+        items: Vec<(Slot, Expr)>,
+    },
+    Aggregate {
+        input: Arc<Plan>,
+        keys: Vec<Expr>,
+        aggregations: Vec<Aggregation>,
+    },
+    Distinct {
+        input: Arc<Plan>,
+        slots: Vec<Slot>,
+    },
+    /// Sorted rows; only the first if there is a limit.
+    Sort {
+        input: Arc<Plan>,
+        keys: Vec<(Expr, bool)>,
+        first: Option<Expr>,
+    },
+    Skip {
+        input: Arc<Plan>,
+        count: Expr,
+    },
+    Limit {
+        input: Arc<Plan>,
+        count: Expr,
+        writes: bool,
+    },
+    Union {
+        branches: Vec<(Arc<Plan>, Vec<Slot>)>,
+        columns: Vec<Slot>,
+        all: bool,
+    },
+    Call {
+        input: Arc<Plan>,
+        call: ProcedureCall,
+    },
+    Create {
+        input: Arc<Plan>,
+        paths: Vec<PathPattern>,
+    },
+    Merge {
+        input: Arc<Plan>,
+        inner: Arc<Plan>,
+        path: PathPattern,
+        on_create: Vec<SetItem>,
+        on_match: Vec<SetItem>,
+    },
+    Set {
+        input: Arc<Plan>,
+        items: Vec<SetItem>,
+    },
+    Delete {
+        input: Arc<Plan>,
+        detach: bool,
+        targets: Vec<Expr>,
+    },
+    Foreach {
+        input: Arc<Plan>,
+        slot: Slot,
+        list: Expr,
+        body: Arc<Plan>,
+    },
+}
+
+/// Nodes that a pattern begins with.
+#[derive(Clone, Debug)]
+pub(crate) enum NodeSource {
+    All,
+    Label(Name),
+    /// Those with a value of a property, and perhaps a label.
+    Property {
+        label: Option<Name>,
+        name: Name,
+        value: Expr,
+    },
+}
+
+/// A step along edges.
+#[derive(Clone, Debug)]
+pub(crate) struct Expand {
+    pub(crate) input: Arc<Plan>,
+    pub(crate) from: Slot,
+    /// The edge, with its direction as seen from `from`.
+    pub(crate) edge: EdgePattern,
+    pub(crate) to: Slot,
+    /// True if `to` has a value already.
+    pub(crate) to_bound: bool,
+    /// True if `from` has a value already; only edges that are known can do without.
+    pub(crate) from_bound: bool,
+    /// Edges, and lists of edges, of the same clause, which are not passed again.
+    pub(crate) others: Vec<Slot>,
+    /// True if the pattern is passed from its right to its left.
+    pub(crate) backwards: bool,
+}
+
+/// A plan with what belongs to it.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) root: Arc<Plan>,
+    pub(crate) subplans: Vec<Subplan>,
+    pub(crate) columns: Vec<Name>,
+    /// Slots of the columns.
+    pub(crate) slots: Vec<Slot>,
+    /// Number of slots of a row.
+    pub(crate) width: usize,
+    pub(crate) names: Vec<Name>,
+    pub(crate) parameters: Vec<Name>,
+    pub(crate) writes: bool,
+    pub(crate) explain: bool,
+}
+
+/// The plan of a query inside of an expression.
+#[derive(Debug)]
+pub(crate) struct Subplan {
+    pub(crate) root: Arc<Plan>,
+    /// Slots of its columns.
+    pub(crate) columns: Vec<Slot>,
+}
+
+impl Plan {
+    /// Name of the operator, and what it reads.
+    fn line(&self, names: &[Name]) -> String {
+        let name = |slot: &Slot| names.get(*slot).map_or("", |name| name.trim()).to_owned();
+        let step = |expand: &Expand| format!("({})--({})", name(&expand.from), name(&expand.to));
+        match self {
+            Plan::Argument => "Argument".into(),
+            Plan::Nodes { slot, source, .. } => match source {
+                NodeSource::All => format!("AllNodes({})", name(slot)),
+                NodeSource::Label(label) => format!("LabelScan({}:{label})", name(slot)),
+                NodeSource::Property { label, name: property, .. } => {
+                    let label = label.as_ref().map_or(String::new(), |label| format!(":{label}"));
+                    format!("PropertySeek({}{label} {property})", name(slot))
+                }
+            },
+            Plan::Expand(expand) if expand.to_bound => format!("ExpandInto{}", step(expand)),
+            Plan::Expand(expand) => format!("Expand{}", step(expand)),
+            Plan::Ends(expand) => format!("Ends{}", step(expand)),
+            Plan::ExpandMany(expand) => format!("ExpandMany{}", step(expand)),
+            Plan::Shortest { expand, .. } => format!("ShortestPath{}", step(expand)),
+            Plan::Filter { .. } => "Filter".into(),
+            Plan::Path { slot, .. } => format!("Path({})", name(slot)),
+            Plan::Optional { .. } => "Optional".into(),
+            Plan::Apply { .. } => "Apply".into(),
+            Plan::Unwind { slot, .. } => format!("Unwind({})", name(slot)),
+            Plan::Project { items, .. } => {
+                let slots: Vec<_> = items.iter().map(|(slot, _)| name(slot)).collect();
+                format!("Project({})", slots.join(", "))
+            }
+            Plan::Aggregate { .. } => "Aggregate".into(),
+            Plan::Distinct { .. } => "Distinct".into(),
+            Plan::Sort { first: Some(_), .. } => "Top".into(),
+            Plan::Sort { .. } => "Sort".into(),
+            Plan::Skip { .. } => "Skip".into(),
+            Plan::Limit { .. } => "Limit".into(),
+            Plan::Union { .. } => "Union".into(),
+            Plan::Call { call, .. } => format!("ProcedureCall({})", call.name),
+            Plan::Create { .. } => "Create".into(),
+            Plan::Merge { .. } => "Merge".into(),
+            Plan::Set { .. } => "Set".into(),
+            Plan::Delete { .. } => "Delete".into(),
+            Plan::Foreach { .. } => "Foreach".into(),
+        }
+    }
+
+    /// The operator that the rows come from.
+    pub(crate) fn input(&self) -> Option<&Arc<Plan>> {
+        match self {
+            Plan::Argument | Plan::Union { .. } => None,
+            Plan::Expand(expand) | Plan::Ends(expand) | Plan::ExpandMany(expand) => {
+                Some(&expand.input)
+            }
+            Plan::Shortest { expand, .. } => Some(&expand.input),
+            Plan::Nodes { input, .. }
+            | Plan::Filter { input, .. }
+            | Plan::Path { input, .. }
+            | Plan::Optional { input, .. }
+            | Plan::Apply { input, .. }
+            | Plan::Unwind { input, .. }
+            | Plan::Project { input, .. }
+            | Plan::Aggregate { input, .. }
+            | Plan::Distinct { input, .. }
+            | Plan::Sort { input, .. }
+            | Plan::Skip { input, .. }
+            | Plan::Limit { input, .. }
+            | Plan::Call { input, .. }
+            | Plan::Create { input, .. }
+            | Plan::Merge { input, .. }
+            | Plan::Set { input, .. }
+            | Plan::Delete { input, .. }
+            | Plan::Foreach { input, .. } => Some(input),
+        }
+    }
+
+    /// Plans that run once for each row.
+    fn inner(&self) -> Vec<&Arc<Plan>> {
+        match self {
+            Plan::Optional { inner, .. }
+            | Plan::Apply { inner, .. }
+            | Plan::Merge { inner, .. } => {
+                vec![inner]
+            }
+            Plan::Foreach { body, .. } => vec![body],
+            Plan::Union { branches, .. } => branches.iter().map(|(plan, _)| plan).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The plan as lines of text, the last operator first; what runs for each row is indented.
+    pub(crate) fn text(&self, names: &[Name]) -> String {
+        let mut text = String::new();
+        self.write(names, 0, &mut text);
+        text
+    }
+
+    fn write(&self, names: &[Name], depth: usize, out: &mut String) {
+        let _ = writeln!(out, "{:depth$}{}", "", self.line(names), depth = depth * 2);
+        for inner in self.inner() {
+            inner.write(names, depth + 1, out);
+        }
+        if let Some(input) = self.input() {
+            input.write(names, depth, out);
+        }
+    }
+}

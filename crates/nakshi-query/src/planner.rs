@@ -1,0 +1,403 @@
+//! From the resolved query to a plan: clause by clause, and inside of a `MATCH` from the node that fewest
+//! rows are expected of, along its edges.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::free::{conjunctions, free_slots};
+use super::ir::{
+    Clause, Compare, EdgePattern, Expr, Mode, Name, NodePattern, PathPattern, Project, Query, Slot,
+    Statement,
+};
+use super::plan::{Expand, NodeSource, Plan, Prepared, Subplan};
+
+/// The plan of a statement.
+pub(crate) fn prepare(statement: Statement) -> Prepared {
+    let mut planner = Planner { width: statement.width };
+    let root = planner.query(&statement.query, Arc::new(Plan::Argument));
+    let subplans: Vec<_> = statement
+        .subqueries
+        .iter()
+        .map(|query| Subplan {
+            root: planner.query(query, Arc::new(Plan::Argument)),
+            columns: query.columns.clone(),
+        })
+        .collect();
+    Prepared {
+        root,
+        subplans,
+        slots: statement.query.columns.clone(),
+        width: planner.width,
+        writes: statement.query.writes(),
+        explain: statement.mode == Mode::Explain,
+        columns: statement.columns,
+        names: statement.names,
+        parameters: statement.parameters,
+    }
+}
+
+struct Planner {
+    width: usize,
+}
+
+impl Planner {
+    /// A plan of a query, whose rows begin as those of `input`.
+    fn query(&mut self, query: &Query, input: Arc<Plan>) -> Arc<Plan> {
+        match query.branches.as_slice() {
+            [one] => self.clauses(&one.clauses, input),
+            branches => {
+                let branches = branches.iter().map(|branch| {
+                    (self.clauses(&branch.clauses, Arc::clone(&input)), branch.columns.clone())
+                });
+                let branches = branches.collect();
+                Arc::new(Plan::Union { branches, columns: query.columns.clone(), all: query.all })
+            }
+        }
+    }
+
+    fn clauses(&mut self, clauses: &[Clause], input: Arc<Plan>) -> Arc<Plan> {
+        let mut writes = false;
+        clauses.iter().fold(input, |input, clause| {
+            writes |= clause.writes();
+            self.clause(clause, input, writes)
+        })
+    }
+
+    fn clause(&mut self, clause: &Clause, input: Arc<Plan>, writes: bool) -> Arc<Plan> {
+        Arc::new(match clause {
+            Clause::Match { optional: false, paths, filter } => {
+                return self.matching(paths, filter.as_ref(), input);
+            }
+            Clause::Match { optional: true, paths, filter } => {
+                let inner = self.matching(paths, filter.as_ref(), Arc::new(Plan::Argument));
+                Plan::Optional { input, inner, slots: new_slots(paths) }
+            }
+            Clause::Unwind { list, slot } => {
+                Plan::Unwind { input, list: list.clone(), slot: *slot }
+            }
+            Clause::Project(project) => return self.project(project, input, writes),
+            Clause::Create(paths) => Plan::Create { input, paths: paths.clone() },
+            Clause::Merge { path, on_create, on_match } => {
+                let inner =
+                    self.matching(std::slice::from_ref(path), None, Arc::new(Plan::Argument));
+                let (on_create, on_match) = (on_create.clone(), on_match.clone());
+                Plan::Merge { input, inner, path: path.clone(), on_create, on_match }
+            }
+            Clause::Set(items) => Plan::Set { input, items: items.clone() },
+            Clause::Delete { detach, targets } => {
+                Plan::Delete { input, detach: *detach, targets: targets.clone() }
+            }
+            Clause::Foreach { slot, list, body } => {
+                let body = self.clauses(body, Arc::new(Plan::Argument));
+                Plan::Foreach { input, slot: *slot, list: list.clone(), body }
+            }
+            Clause::Call(call) => {
+                let called = Plan::Call { input, call: call.clone() };
+                match &call.filter {
+                    Some(predicate) => {
+                        Plan::Filter { input: Arc::new(called), predicate: predicate.clone() }
+                    }
+                    None => called,
+                }
+            }
+            Clause::Subquery(query) => {
+                let inner = self.query(query, Arc::new(Plan::Argument));
+                Plan::Apply { input, inner, returns: query.returns(), writes: query.writes() }
+            }
+        })
+    }
+
+    fn project(&mut self, project: &Project, input: Arc<Plan>, writes: bool) -> Arc<Plan> {
+        let mut plan = input;
+        if !project.aggregations.is_empty() {
+            let (keys, aggregations) = (project.keys.clone(), project.aggregations.clone());
+            plan = Arc::new(Plan::Aggregate { input: plan, keys, aggregations });
+        }
+        let is_new =
+            |(slot, value): &&(Slot, Expr)| !matches!(value, Expr::Slot(own) if own == slot);
+        let items: Vec<_> = project.items.iter().filter(is_new).cloned().collect();
+        if !items.is_empty() {
+            plan = Arc::new(Plan::Project { input: plan, items });
+        }
+        if project.distinct {
+            let slots = project.items.iter().map(|(slot, _)| *slot).collect();
+            plan = Arc::new(Plan::Distinct { input: plan, slots });
+        }
+        if !project.order.is_empty() {
+            let first = match (&project.skip, &project.limit, &project.filter) {
+                (None, Some(limit), _) => Some(limit.clone()),
+                _ => None,
+            };
+            plan = Arc::new(Plan::Sort { input: plan, keys: project.order.clone(), first });
+        }
+        if let Some(skip) = &project.skip {
+            plan = Arc::new(Plan::Skip { input: plan, count: skip.clone() });
+        }
+        if let Some(limit) = &project.limit {
+            plan = Arc::new(Plan::Limit { input: plan, count: limit.clone(), writes });
+        }
+        filtered(plan, project.filter.clone())
+    }
+
+    fn matching(
+        &mut self,
+        paths: &[PathPattern],
+        filter: Option<&Expr>,
+        input: Arc<Plan>,
+    ) -> Arc<Plan> {
+        let mut search = Search::new(paths, filter, input);
+        while search.step(&mut self.width) {}
+        search.finish(paths)
+    }
+}
+
+fn filtered(input: Arc<Plan>, predicate: Option<Expr>) -> Arc<Plan> {
+    match predicate {
+        Some(predicate) => Arc::new(Plan::Filter { input, predicate }),
+        None => input,
+    }
+}
+
+/// The variables that patterns bind.
+fn new_slots(paths: &[PathPattern]) -> Vec<Slot> {
+    let mut slots = Vec::new();
+    for path in paths {
+        slots.extend(path.path);
+        slots.extend(path.nodes.iter().filter(|node| !node.bound).map(|node| node.slot));
+        slots.extend(path.edges.iter().filter(|edge| !edge.bound).map(|edge| edge.slot));
+    }
+    slots
+}
+
+/// An edge of the patterns of a clause, with the nodes at its ends.
+struct Link<'p> {
+    left: Slot,
+    edge: &'p EdgePattern,
+    right: Slot,
+    path: &'p PathPattern,
+}
+
+/// The search for the order in which a clause is matched.
+struct Search<'p> {
+    plan: Arc<Plan>,
+    nodes: Vec<&'p NodePattern>,
+    links: Vec<Link<'p>>,
+    /// Conditions that no operator has checked yet, each with the slots that it needs.
+    conditions: Vec<(Expr, Option<HashSet<Slot>>)>,
+    bound: HashSet<Slot>,
+    /// Slots that come from the rows before.
+    pattern: HashSet<Slot>,
+    passed: Vec<Slot>,
+}
+
+impl<'p> Search<'p> {
+    fn new(paths: &'p [PathPattern], filter: Option<&Expr>, plan: Arc<Plan>) -> Self {
+        let mut search = Search {
+            plan,
+            nodes: Vec::new(),
+            links: Vec::new(),
+            conditions: Vec::new(),
+            bound: HashSet::new(),
+            pattern: new_slots(paths).into_iter().collect(),
+            passed: Vec::new(),
+        };
+        for path in paths {
+            search.nodes.extend(&path.nodes);
+            let ends = path.nodes.windows(2).zip(&path.edges);
+            search.links.extend(ends.filter_map(|(ends, edge)| match ends {
+                [left, right] => Some(Link { left: left.slot, edge, right: right.slot, path }),
+                _ => None,
+            }));
+        }
+        let bound = search.nodes.iter().filter(|node| node.bound).map(|node| node.slot);
+        search.bound = bound.collect();
+        let mut conditions = Vec::new();
+        for node in &search.nodes {
+            conditions.extend(node_conditions(node));
+        }
+        let edges = search.links.iter().filter(|link| link.edge.length.is_none());
+        conditions
+            .extend(edges.flat_map(|link| entries(link.edge.slot, link.edge.properties.as_ref())));
+        conditions.extend(filter.into_iter().flat_map(conjunctions));
+        for condition in conditions {
+            let needs = free_slots(&condition);
+            search.conditions.push((condition, needs));
+        }
+        search.check_conditions();
+        search
+    }
+
+    /// Adds filters for the conditions of which all variables are known.
+    fn check_conditions(&mut self) {
+        let (bound, pattern) = (&self.bound, &self.pattern);
+        let (ready, later) =
+            std::mem::take(&mut self.conditions).into_iter().partition(|(_, needs)| {
+                needs.as_ref().is_some_and(|needs| {
+                    needs.iter().all(|slot| !pattern.contains(slot) || bound.contains(slot))
+                })
+            });
+        self.conditions = later;
+        let ready: Vec<(Expr, Option<HashSet<Slot>>)> = ready;
+        for (predicate, _) in ready {
+            self.plan = Arc::new(Plan::Filter { input: Arc::clone(&self.plan), predicate });
+        }
+    }
+
+    /// Adds one operator; false if there is nothing left.
+    fn step(&mut self, width: &mut usize) -> bool {
+        if let Some(i) = self.next_link() {
+            let link = self.links.remove(i);
+            self.pass(&link, width);
+            self.check_conditions();
+            return true;
+        }
+        let Some((slot, source)) = self.best_node() else { return false };
+        self.plan = Arc::new(Plan::Nodes { input: Arc::clone(&self.plan), slot, source });
+        self.bound.insert(slot);
+        self.check_conditions();
+        true
+    }
+
+    /// The edge to pass next: one between known nodes before one that leads on, and single edges before
+    /// paths.
+    fn next_link(&self) -> Option<usize> {
+        let rank = |link: &Link<'_>| {
+            let ends = [link.left, link.right].map(|slot| self.bound.contains(&slot));
+            let known = link.edge.bound && link.edge.length.is_none();
+            let both = ends == [true, true];
+            let shortest = link.path.shortest.is_some();
+            match () {
+                () if known => Some(0),
+                () if shortest && !both => None,
+                () if both => Some(1 + u8::from(link.edge.length.is_some())),
+                () if ends != [false, false] => Some(3 + u8::from(link.edge.length.is_some())),
+                () => None,
+            }
+        };
+        let ranked = self.links.iter().enumerate().filter_map(|(i, link)| Some((rank(link)?, i)));
+        ranked.min().map(|(_, i)| i)
+    }
+
+    fn pass(&mut self, link: &Link<'_>, width: &mut usize) {
+        let backwards = !self.bound.contains(&link.left) && self.bound.contains(&link.right);
+        let (from, to) = if backwards { (link.right, link.left) } else { (link.left, link.right) };
+        let mut edge = link.edge.clone();
+        if backwards {
+            edge.direction = edge.direction.reversed();
+        }
+        let (known_list, slot) = (edge.bound && edge.length.is_some(), edge.slot);
+        if known_list {
+            edge.slot = *width;
+            *width += 1;
+        }
+        let expand = Expand {
+            input: Arc::clone(&self.plan),
+            from,
+            to,
+            to_bound: self.bound.contains(&to) || from == to,
+            from_bound: self.bound.contains(&from),
+            others: self.passed.clone(),
+            backwards,
+            edge,
+        };
+        self.bound.extend([from, to, slot]);
+        self.passed.push(slot);
+        let found = expand.edge.slot;
+        self.plan = Arc::new(match (link.path.shortest, link.edge.length, link.edge.bound) {
+            (Some(which), ..) => Plan::Shortest { expand, which },
+            (None, Some(_), _) => Plan::ExpandMany(expand),
+            (None, None, true) => Plan::Ends(expand),
+            (None, None, false) => Plan::Expand(expand),
+        });
+        if known_list {
+            let same = [found, slot].map(|slot| Box::new(Expr::Slot(slot)));
+            let [a, b] = same;
+            let predicate = Expr::Compare(Compare::Equal, a, b);
+            self.plan = Arc::new(Plan::Filter { input: Arc::clone(&self.plan), predicate });
+        }
+    }
+
+    /// The node to begin with, and how it is found.
+    fn best_node(&self) -> Option<(Slot, NodeSource)> {
+        let unknown = self.nodes.iter().filter(|node| !self.bound.contains(&node.slot));
+        let ranked = unknown.map(|node| {
+            let source = self.source_of(node.slot);
+            let rank = match &source {
+                NodeSource::Property { label: Some(_), .. } => 0,
+                NodeSource::Property { label: None, .. } => 1,
+                NodeSource::Label(_) => 2,
+                NodeSource::All => 3,
+            };
+            (rank, node.slot, source)
+        });
+        ranked.min_by_key(|(rank, ..)| *rank).map(|(_, slot, source)| (slot, source))
+    }
+
+    fn source_of(&self, slot: Slot) -> NodeSource {
+        let of_slot = self.nodes.iter().filter(|node| node.slot == slot);
+        let labels = of_slot.filter_map(|node| node.labels.as_ref());
+        let mut label: Option<Name> = labels.filter_map(|labels| labels.required()).next().cloned();
+        let mut property = None;
+        for (condition, _) in &self.conditions {
+            match condition {
+                Expr::HasLabels(of, labels) if matches!(**of, Expr::Slot(own) if own == slot) => {
+                    label = label.or_else(|| labels.required().cloned());
+                }
+                Expr::Compare(Compare::Equal, a, b) => {
+                    let found = self.wanted(slot, a, b).or_else(|| self.wanted(slot, b, a));
+                    property = property.or(found);
+                }
+                _ => {}
+            }
+        }
+        match (property, label) {
+            (Some((name, value)), label) => NodeSource::Property { label, name, value },
+            (None, Some(label)) => NodeSource::Label(label),
+            (None, None) => NodeSource::All,
+        }
+    }
+
+    /// The property of a node and the value that a condition wants of it, if the value is known.
+    fn wanted(&self, slot: Slot, of: &Expr, value: &Expr) -> Option<(Name, Expr)> {
+        let Expr::Property(of, name) = of else { return None };
+        if !matches!(**of, Expr::Slot(own) if own == slot) {
+            return None;
+        }
+        let needs = free_slots(value)?;
+        let known = |slot: &Slot| !self.pattern.contains(slot) || self.bound.contains(slot);
+        needs.iter().all(known).then(|| (Arc::clone(name), value.clone()))
+    }
+
+    /// The plan with the paths that have names, and the conditions that are left.
+    fn finish(mut self, paths: &[PathPattern]) -> Arc<Plan> {
+        for path in paths {
+            let Some(slot) = path.path else { continue };
+            let nodes = path.nodes.iter().map(|node| node.slot).collect();
+            let edges = path.edges.iter().map(|edge| edge.slot).collect();
+            self.plan = Arc::new(Plan::Path { input: Arc::clone(&self.plan), slot, nodes, edges });
+        }
+        let rest = std::mem::take(&mut self.conditions);
+        rest.into_iter()
+            .fold(self.plan, |input, (predicate, _)| Arc::new(Plan::Filter { input, predicate }))
+    }
+}
+
+/// The conditions that a node of a pattern has in itself.
+fn node_conditions(node: &NodePattern) -> Vec<Expr> {
+    let mut found = Vec::new();
+    if let Some(labels) = &node.labels {
+        found.push(Expr::HasLabels(Box::new(Expr::Slot(node.slot)), labels.clone()));
+    }
+    found.extend(entries(node.slot, node.properties.as_ref()));
+    found
+}
+
+/// The conditions of a map of properties in a pattern.
+fn entries(slot: Slot, properties: Option<&Expr>) -> Vec<Expr> {
+    let Some(Expr::Map(entries)) = properties else { return Vec::new() };
+    let condition = |(name, value): &(Name, Expr)| {
+        let own = Expr::Property(Box::new(Expr::Slot(slot)), Arc::clone(name));
+        Expr::Compare(Compare::Equal, Box::new(own), Box::new(value.clone()))
+    };
+    entries.iter().map(condition).collect()
+}

@@ -1,0 +1,92 @@
+//! Procedures that a query can call; who makes a database hands them in.
+
+use std::sync::Arc;
+
+use nakshi_io::CancelToken;
+use nakshi_property::PropertyGraph;
+
+use super::error::Result;
+use super::value::{Row, Value};
+
+/// Type of an argument or of a column of a procedure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProcedureType {
+    /// Any value.
+    Any,
+    /// True or false.
+    Bool,
+    /// An integer.
+    Int,
+    /// A float, or an integer that becomes one.
+    Float,
+    /// An integer or a float.
+    Number,
+    /// Text.
+    String,
+    /// A list.
+    List,
+    /// A map.
+    Map,
+    /// A node.
+    Node,
+}
+
+impl ProcedureType {
+    /// Returns true if the type has a value. All types have null.
+    pub(crate) fn has(self, value: &Value) -> bool {
+        matches!(
+            (self, value),
+            (ProcedureType::Any, _)
+                | (_, Value::Null)
+                | (ProcedureType::Bool, Value::Bool(_))
+                | (ProcedureType::Int, Value::Int(_))
+                | (ProcedureType::Float | ProcedureType::Number, Value::Int(_) | Value::Float(_))
+                | (ProcedureType::String, Value::String(_))
+                | (ProcedureType::List, Value::List(_))
+                | (ProcedureType::Map, Value::Map(_))
+                | (ProcedureType::Node, Value::Node(_))
+        )
+    }
+}
+
+/// Names and types of the arguments and columns of a procedure.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Signature {
+    /// Arguments.
+    pub arguments: Vec<(String, ProcedureType)>,
+    /// Columns.
+    pub columns: Vec<(String, ProcedureType)>,
+}
+
+/// A procedure.
+pub trait Procedure: Send + Sync {
+    /// Its arguments and columns.
+    fn signature(&self) -> &Signature;
+
+    /// Runs it on the state that the query sees, and returns its rows.
+    ///
+    /// # Errors
+    /// Whatever it says.
+    fn call(
+        &self,
+        graph: &PropertyGraph,
+        arguments: &[Value],
+        cancel: &CancelToken,
+    ) -> Result<Vec<Row>>;
+}
+
+/// The procedures that queries of a database can call.
+pub trait Procedures: Send + Sync {
+    /// The procedure of a name.
+    fn find(&self, name: &str) -> Option<Arc<dyn Procedure>>;
+}
+
+/// No procedures.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoProcedures;
+
+impl Procedures for NoProcedures {
+    fn find(&self, _name: &str) -> Option<Arc<dyn Procedure>> {
+        None
+    }
+}

@@ -1,0 +1,405 @@
+//! Values of queries.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
+use nakshi_property::EdgeNumbers;
+
+use super::temporal::{DateTime, Duration, Time, date_text, time_text};
+
+/// A value of a query. A clone is cheap.
+#[derive(Clone, Debug, Default)]
+pub enum Value {
+    /// Absent or unknown.
+    #[default]
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// Text.
+    String(Arc<str>),
+    /// Bytes, which come from properties and parameters.
+    Bytes(Arc<[u8]>),
+    /// Values of any types.
+    List(Arc<Vec<Value>>),
+    /// Values by name.
+    Map(Arc<Map>),
+    /// A node.
+    Node(Node),
+    /// An edge.
+    Relationship(Relationship),
+    /// A path.
+    Path(Arc<Path>),
+    /// A date.
+    Date(NaiveDate),
+    /// A time of day.
+    LocalTime(NaiveTime),
+    /// A time of day with a distance from UTC.
+    Time(Time),
+    /// A date with a time of day.
+    LocalDateTime(NaiveDateTime),
+    /// A point in time with a zone.
+    DateTime(DateTime),
+    /// A duration.
+    Duration(Arc<Duration>),
+    /// A point in space.
+    Point(Arc<Point>),
+}
+
+/// Values by name.
+pub type Map = BTreeMap<Arc<str>, Value>;
+
+/// A row of a result: one value for each column.
+pub type Row = Vec<Value>;
+
+/// A node. Results have all of it; inside of a query it is a number.
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub(crate) vertex: u32,
+    pub(crate) content: Option<Arc<Content>>,
+}
+
+/// An edge. Results have all of it; inside of a query it is its numbers.
+#[derive(Clone, Debug)]
+pub struct Relationship {
+    pub(crate) edge: Arc<EdgeNumbers>,
+    pub(crate) content: Option<Arc<Content>>,
+}
+
+/// What a result shows of a node or an edge.
+#[derive(Debug, Default)]
+pub(crate) struct Content {
+    pub(crate) id: i64,
+    pub(crate) element_id: String,
+    /// Labels of a node; the type of an edge.
+    pub(crate) names: Vec<Arc<str>>,
+    /// Ids of the ends of an edge, and their element ids.
+    pub(crate) ends: [(i64, String); 2],
+    pub(crate) properties: Map,
+}
+
+/// Empty content, of an entity that no result has.
+static NOTHING: Content = Content {
+    id: 0,
+    element_id: String::new(),
+    names: Vec::new(),
+    ends: [(0, String::new()), (0, String::new())],
+    properties: Map::new(),
+};
+
+impl Node {
+    pub(crate) fn of(vertex: u32) -> Self {
+        Node { vertex, content: None }
+    }
+
+    fn content(&self) -> &Content {
+        self.content.as_deref().unwrap_or(&NOTHING)
+    }
+
+    /// The id as an integer: the node's own, if it is one, else its internal number.
+    pub fn id(&self) -> i64 {
+        self.content().id
+    }
+
+    /// The node's own id, as text.
+    pub fn element_id(&self) -> &str {
+        &self.content().element_id
+    }
+
+    /// Labels.
+    pub fn labels(&self) -> &[Arc<str>] {
+        &self.content().names
+    }
+
+    /// Properties that are not null.
+    pub fn properties(&self) -> &Map {
+        &self.content().properties
+    }
+}
+
+impl Relationship {
+    pub(crate) fn of(edge: EdgeNumbers) -> Self {
+        Relationship { edge: Arc::new(edge), content: None }
+    }
+
+    fn content(&self) -> &Content {
+        self.content.as_deref().unwrap_or(&NOTHING)
+    }
+
+    /// The id as an integer, which tells edges of one result apart.
+    pub fn id(&self) -> i64 {
+        self.content().id
+    }
+
+    /// Source, type, destination and number, as text.
+    pub fn element_id(&self) -> &str {
+        &self.content().element_id
+    }
+
+    /// Type.
+    pub fn edge_type(&self) -> &str {
+        self.content().names.first().map_or("", |name| name)
+    }
+
+    /// Id and element id of the source.
+    pub fn start(&self) -> (i64, &str) {
+        let [start, _] = &self.content().ends;
+        (start.0, &start.1)
+    }
+
+    /// Id and element id of the destination.
+    pub fn end(&self) -> (i64, &str) {
+        let [_, end] = &self.content().ends;
+        (end.0, &end.1)
+    }
+
+    /// Properties that are not null.
+    pub fn properties(&self) -> &Map {
+        &self.content().properties
+    }
+}
+
+/// A path: nodes, and the edges between them.
+#[derive(Clone, Debug)]
+pub struct Path {
+    /// Nodes in their order, one more than edges.
+    pub nodes: Vec<Node>,
+    /// Edges in their order, some of which may be passed from their destination to their source.
+    pub edges: Vec<Relationship>,
+}
+
+/// A point in space.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// Number of the system of coordinates: 4326, 4979, 7203 or 9157.
+    pub srid: i32,
+    /// Two or three coordinates.
+    pub coordinates: Vec<f64>,
+}
+
+impl Value {
+    /// A text.
+    pub fn text(text: impl Into<Arc<str>>) -> Self {
+        Value::String(text.into())
+    }
+
+    /// A list.
+    pub fn list(items: Vec<Value>) -> Self {
+        Value::List(Arc::new(items))
+    }
+
+    /// A map.
+    pub fn map(entries: impl IntoIterator<Item = (String, Value)>) -> Self {
+        let entries = entries.into_iter().map(|(name, value)| (name.into(), value));
+        Value::Map(Arc::new(entries.collect()))
+    }
+
+    /// Returns true for null.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+
+    /// The name of the type, for messages.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Value::Null => "Null",
+            Value::Bool(_) => "Boolean",
+            Value::Int(_) => "Integer",
+            Value::Float(_) => "Float",
+            Value::String(_) => "String",
+            Value::Bytes(_) => "Bytes",
+            Value::List(_) => "List",
+            Value::Map(_) => "Map",
+            Value::Node(_) => "Node",
+            Value::Relationship(_) => "Relationship",
+            Value::Path(_) => "Path",
+            Value::Date(_) => "Date",
+            Value::LocalTime(_) => "LocalTime",
+            Value::Time(_) => "Time",
+            Value::LocalDateTime(_) => "LocalDateTime",
+            Value::DateTime(_) => "DateTime",
+            Value::Duration(_) => "Duration",
+            Value::Point(_) => "Point",
+        }
+    }
+
+    /// Returns true for dates, times and points in time.
+    pub(crate) fn is_temporal(&self) -> bool {
+        matches!(
+            self,
+            Value::Date(_)
+                | Value::LocalTime(_)
+                | Value::Time(_)
+                | Value::LocalDateTime(_)
+                | Value::DateTime(_)
+        )
+    }
+
+    /// Bytes that the value takes, about.
+    pub(crate) fn weight(&self) -> u64 {
+        let of = |values: &mut dyn Iterator<Item = &Value>| values.map(Value::weight).sum::<u64>();
+        let own = match self {
+            Value::String(text) => text.len() as u64,
+            Value::Bytes(bytes) => bytes.len() as u64,
+            Value::List(items) => of(&mut items.iter()),
+            Value::Map(map) => of(&mut map.values()) + 48 * map.len() as u64,
+            Value::Path(path) => 64 * path.nodes.len() as u64,
+            Value::Relationship(_) | Value::Duration(_) | Value::Point(_) => 64,
+            _ => 0,
+        };
+        own + size_of::<Value>() as u64
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Value::Bool(value)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(value: i64) -> Self {
+        Value::Int(value)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Value::Float(value)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Self {
+        Value::text(value)
+    }
+}
+
+/// A float as text: always with a point or an exponent, and with a capital E, as Java prints it.
+pub(crate) fn float_text(value: f64) -> String {
+    if value.is_nan() {
+        return "NaN".into();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "Infinity".into() } else { "-Infinity".into() };
+    }
+    match value.abs() {
+        0.0 => {
+            if value.is_sign_negative() {
+                "-0.0".into()
+            } else {
+                "0.0".into()
+            }
+        }
+        1e-3..1e7 => format!("{value:?}"),
+        _ => {
+            let text = format!("{value:E}");
+            match text.split_once('E') {
+                Some((digits, exponent)) if !digits.contains('.') => {
+                    format!("{digits}.0E{exponent}")
+                }
+                _ => text,
+            }
+        }
+    }
+}
+
+fn write_map(map: &Map, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_str("{")?;
+    for (i, (name, value)) in map.iter().enumerate() {
+        write!(f, "{}{name}: {value}", if i > 0 { ", " } else { "" })?;
+    }
+    f.write_str("}")
+}
+
+impl fmt::Display for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(")?;
+        self.labels().iter().try_for_each(|label| write!(f, ":{label}"))?;
+        if !self.properties().is_empty() {
+            f.write_str(if self.labels().is_empty() { "" } else { " " })?;
+            write_map(self.properties(), f)?;
+        }
+        f.write_str(")")
+    }
+}
+
+impl fmt::Display for Relationship {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[:{}", self.edge_type())?;
+        if !self.properties().is_empty() {
+            f.write_str(" ")?;
+            write_map(self.properties(), f)?;
+        }
+        f.write_str("]")
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<")?;
+        for (i, node) in self.nodes.iter().enumerate() {
+            if let Some(edge) = i.checked_sub(1).and_then(|i| self.edges.get(i)) {
+                match edge.edge.destination == node.vertex {
+                    true => write!(f, "-{edge}->")?,
+                    false => write!(f, "<-{edge}-")?,
+                }
+            }
+            write!(f, "{node}")?;
+        }
+        f.write_str(">")
+    }
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names =
+            if self.srid < 5000 { ["longitude", "latitude", "height"] } else { ["x", "y", "z"] };
+        f.write_str("point({")?;
+        for (name, value) in names.iter().zip(&self.coordinates) {
+            write!(f, "{name}: {}, ", float_text(*value))?;
+        }
+        write!(f, "srid: {}}})", self.srid)
+    }
+}
+
+/// The text of a value as openCypher writes it, with quotes around strings.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Null => f.write_str("null"),
+            Value::Bool(value) => write!(f, "{value}"),
+            Value::Int(value) => write!(f, "{value}"),
+            Value::Float(value) => f.write_str(&float_text(*value)),
+            Value::String(text) => {
+                write!(f, "'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
+            }
+            Value::Bytes(bytes) => write!(f, "{} bytes", bytes.len()),
+            Value::List(items) => {
+                f.write_str("[")?;
+                for (i, item) in items.iter().enumerate() {
+                    write!(f, "{}{item}", if i > 0 { ", " } else { "" })?;
+                }
+                f.write_str("]")
+            }
+            Value::Map(map) => write_map(map, f),
+            Value::Node(node) => write!(f, "{node}"),
+            Value::Relationship(edge) => write!(f, "{edge}"),
+            Value::Path(path) => write!(f, "{path}"),
+            Value::Date(date) => f.write_str(&date_text(*date)),
+            Value::LocalTime(time) => f.write_str(&time_text(*time)),
+            Value::Time(time) => write!(f, "{time}"),
+            Value::LocalDateTime(at) => {
+                write!(f, "{}T{}", date_text(at.date()), time_text(at.time()))
+            }
+            Value::DateTime(at) => write!(f, "{at}"),
+            Value::Duration(duration) => write!(f, "{duration}"),
+            Value::Point(point) => write!(f, "{point}"),
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! The graph as a query sees it: the state of a commit, or of a transaction with its changes.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use chrono::{DateTime as Utc, NaiveDateTime};
+use nakshi_property::{
+    Condition, EdgeNumbers, LABELS, PropertyGraph, PropertySpec, Value as Stored,
+};
+use nakshi_store::ExternalId;
+
+use super::error::{Class, QueryError, Result};
+use super::stored;
+use super::value::{Content, Map, Node, Relationship, Value};
+
+/// The graph as a query sees it.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) graph: PropertyGraph,
+    /// Nodes and edges that the query has deleted.
+    pub(crate) deleted_nodes: HashSet<u32>,
+    pub(crate) deleted_edges: HashSet<EdgeNumbers>,
+    /// When the query began, in UTC.
+    pub(crate) now: NaiveDateTime,
+}
+
+impl View {
+    pub(crate) fn new(graph: PropertyGraph) -> Self {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let since = since.unwrap_or_default();
+        let seconds = i64::try_from(since.as_secs()).unwrap_or_default();
+        let now =
+            Utc::from_timestamp(seconds, since.subsec_nanos()).unwrap_or_default().naive_utc();
+        View { graph, deleted_nodes: HashSet::new(), deleted_edges: HashSet::new(), now }
+    }
+
+    /// Refuses to read a deleted node.
+    fn check_node(&self, v: u32) -> Result<()> {
+        match self.deleted_nodes.contains(&v) {
+            true => Err(deleted("node")),
+            false => Ok(()),
+        }
+    }
+
+    fn check_edge(&self, edge: &EdgeNumbers) -> Result<()> {
+        match self.deleted_edges.contains(edge) {
+            true => Err(deleted("edge")),
+            false => Ok(()),
+        }
+    }
+
+    /// Labels of a node.
+    pub(crate) fn labels(&self, v: u32) -> Result<Vec<Arc<str>>> {
+        self.check_node(v)?;
+        let Some((number, spec)) = self.graph.property(false, LABELS) else {
+            return Ok(Vec::new());
+        };
+        let Some(bytes) = self.graph.encoded_value(v, number)? else { return Ok(Vec::new()) };
+        let Some(Stored::List(labels)) = Stored::decode(spec.ty, &bytes) else {
+            return Ok(Vec::new());
+        };
+        let label = |label| match label {
+            Stored::String(label) => Some(Arc::from(label)),
+            _ => None,
+        };
+        Ok(labels.into_iter().filter_map(label).collect())
+    }
+
+    /// A property of a node; null if it has none.
+    pub(crate) fn node_property(&self, v: u32, name: &str) -> Result<Value> {
+        self.check_node(v)?;
+        if name != LABELS
+            && let Some((number, spec)) = self.graph.property(false, name)
+            && let Some(bytes) = self.graph.encoded_value(v, number)?
+        {
+            return decoded(spec, &bytes);
+        }
+        match self.graph.property(false, &PropertySpec::any_column(name)) {
+            Some((number, spec)) => match self.graph.encoded_value(v, number)? {
+                Some(bytes) => decoded(spec, &bytes),
+                None => Ok(Value::Null),
+            },
+            None => Ok(Value::Null),
+        }
+    }
+
+    /// All properties of a node.
+    pub(crate) fn node_properties(&self, v: u32) -> Result<Map> {
+        self.check_node(v)?;
+        let mut found = Found::default();
+        self.graph.each_value(v, |spec, bytes| {
+            if spec.name != LABELS {
+                found.add(spec, bytes);
+            }
+            Ok(())
+        })?;
+        found.finish()
+    }
+
+    /// A property of an edge; null if it has none.
+    pub(crate) fn edge_property(&self, edge: &EdgeNumbers, name: &str) -> Result<Value> {
+        Ok(self.edge_properties(edge)?.remove(name).unwrap_or_default())
+    }
+
+    /// All properties of an edge.
+    pub(crate) fn edge_properties(&self, edge: &EdgeNumbers) -> Result<Map> {
+        self.check_edge(edge)?;
+        let mut found = Found::default();
+        self.graph.each_edge_value(edge, |spec, bytes| {
+            found.add(spec, bytes);
+            Ok(())
+        })?;
+        found.finish()
+    }
+
+    /// The nodes with a label.
+    pub(crate) fn with_label(&self, label: &str) -> Result<Vec<u32>> {
+        let label = Condition::Is(Stored::String(label.to_owned()));
+        Ok(self.graph.numbers_of(&[(LABELS, label)])?)
+    }
+
+    /// The nodes with a value of a property, and perhaps a label. There may be others among them, with
+    /// values that are nearly the same.
+    pub(crate) fn seek(&self, label: Option<&str>, name: &str, value: &Value) -> Result<Vec<u32>> {
+        let label = label.map(|label| (LABELS, Condition::Is(Stored::String(label.to_owned()))));
+        let mut found = Vec::new();
+        let mut search = |name: &str, condition: Condition| -> Result<()> {
+            let mut wanted: Vec<(&str, Condition)> = label.iter().cloned().collect();
+            wanted.push((name, condition));
+            found.extend(self.graph.numbers_of(&wanted)?);
+            Ok(())
+        };
+        let alike = stored::alike(value);
+        if name != LABELS
+            && let Some((_, spec)) = self.graph.property(false, name)
+        {
+            let values = alike.iter().filter_map(|value| stored::typed(value, Some(spec.ty)));
+            for value in values {
+                search(name, Condition::Is(value))?;
+            }
+        }
+        let any = PropertySpec::any_column(name);
+        if self.graph.property(false, &any).is_some() {
+            for value in &alike {
+                search(&any, Condition::Is(Stored::Bytes(stored::any_bytes(value))))?;
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+
+    /// The type of an edge, which a deleted one has as well.
+    pub(crate) fn edge_type(&self, edge: &EdgeNumbers) -> &str {
+        self.graph.edge_type_name(edge.edge_type)
+    }
+
+    /// The id of a node as an integer: its own, if it is one, else its internal number.
+    pub(crate) fn node_id(&self, v: u32) -> Result<i64> {
+        Ok(match self.graph.id_of(v)? {
+            ExternalId::U64(id) => i64::try_from(id).unwrap_or(v.into()),
+            ExternalId::I64(id) => id,
+            _ => v.into(),
+        })
+    }
+
+    /// The id of an edge as an integer.
+    pub(crate) fn edge_id(&self, edge: &EdgeNumbers) -> i64 {
+        if edge.number != 0 {
+            return (edge.number >> 1).cast_signed();
+        }
+        // A mix of the numbers, which no edge with a number of its own has but by chance.
+        let parts = [edge.source.into(), edge.edge_type, edge.destination.into(), edge.twin.into()];
+        let mix = parts.into_iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, part| {
+            (hash ^ part).wrapping_mul(0x100_0000_01b3).rotate_left(23)
+        });
+        (mix >> 1).cast_signed()
+    }
+
+    /// The id of a node as text.
+    pub(crate) fn node_element_id(&self, v: u32) -> Result<String> {
+        Ok(self.graph.id_of(v)?.to_string())
+    }
+
+    /// The identity of an edge as text.
+    pub(crate) fn edge_element_id(&self, edge: &EdgeNumbers) -> Result<String> {
+        let (from, to) =
+            (self.node_element_id(edge.source)?, self.node_element_id(edge.destination)?);
+        let number = if edge.number == 0 { u64::from(edge.twin) } else { edge.number };
+        Ok(format!("{from}-{}-{to}-{number}", self.edge_type(edge)))
+    }
+
+    /// A node with all that a result shows of it; a deleted one without labels and properties.
+    fn whole_node(&self, node: &Node) -> Result<Node> {
+        let v = node.vertex;
+        let content = match self.deleted_nodes.contains(&v) {
+            true => Content::default(),
+            false => Content {
+                names: self.labels(v)?,
+                properties: self.node_properties(v)?,
+                ..Content::default()
+            },
+        };
+        let content =
+            Content { id: self.node_id(v)?, element_id: self.node_element_id(v)?, ..content };
+        Ok(Node { vertex: v, content: Some(Arc::new(content)) })
+    }
+
+    fn whole_edge(&self, relationship: &Relationship) -> Result<Relationship> {
+        let edge = &*relationship.edge;
+        let properties = match self.deleted_edges.contains(edge) {
+            true => Map::new(),
+            false => self.edge_properties(edge)?,
+        };
+        let end = |v| Ok::<_, QueryError>((self.node_id(v)?, self.node_element_id(v)?));
+        let content = Content {
+            id: self.edge_id(edge),
+            element_id: self.edge_element_id(edge)?,
+            names: vec![Arc::from(self.edge_type(edge))],
+            ends: [end(edge.source)?, end(edge.destination)?],
+            properties,
+        };
+        Ok(Relationship { edge: Arc::clone(&relationship.edge), content: Some(Arc::new(content)) })
+    }
+
+    /// A value of a result: with all that it shows of nodes and edges.
+    pub(crate) fn whole(&self, value: Value) -> Result<Value> {
+        Ok(match value {
+            Value::Node(node) => Value::Node(self.whole_node(&node)?),
+            Value::Relationship(edge) => Value::Relationship(self.whole_edge(&edge)?),
+            Value::Path(path) => {
+                let nodes = path.nodes.iter().map(|node| self.whole_node(node));
+                let nodes = nodes.collect::<Result<_>>()?;
+                let edges = path.edges.iter().map(|edge| self.whole_edge(edge));
+                Value::Path(Arc::new(super::value::Path {
+                    nodes,
+                    edges: edges.collect::<Result<_>>()?,
+                }))
+            }
+            Value::List(items) if items.iter().any(has_parts) => {
+                let items = items.iter().map(|item| self.whole(item.clone()));
+                Value::list(items.collect::<Result<_>>()?)
+            }
+            Value::Map(map) if map.values().any(has_parts) => {
+                let entries = map
+                    .iter()
+                    .map(|(name, value)| Ok((Arc::clone(name), self.whole(value.clone())?)));
+                Value::Map(Arc::new(entries.collect::<Result<_>>()?))
+            }
+            other => other,
+        })
+    }
+}
+
+/// Returns true for a value that may contain nodes or edges.
+fn has_parts(value: &Value) -> bool {
+    matches!(
+        value,
+        Value::Node(_) | Value::Relationship(_) | Value::Path(_) | Value::List(_) | Value::Map(_)
+    )
+}
+
+fn deleted(what: &str) -> QueryError {
+    let message =
+        format!("the {what} was deleted by this transaction, and has no properties and labels");
+    QueryError::run(Class::EntityNotFound, "DeletedEntityAccess", message)
+}
+
+/// Properties that are read; a value in a typed column stands for one in the column for any type.
+#[derive(Default)]
+struct Found {
+    map: Map,
+    any: Vec<(Arc<str>, Vec<u8>)>,
+    error: Option<QueryError>,
+}
+
+impl Found {
+    fn add(&mut self, spec: &PropertySpec, bytes: &[u8]) {
+        match spec.any_of() {
+            Some(name) => self.any.push((Arc::from(name), bytes.to_vec())),
+            None => match decoded(spec, bytes) {
+                Ok(value) => {
+                    self.map.insert(Arc::from(spec.name.as_str()), value);
+                }
+                Err(error) => self.error = Some(error),
+            },
+        }
+    }
+
+    fn finish(mut self) -> Result<Map> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        for (name, bytes) in self.any {
+            if let std::collections::btree_map::Entry::Vacant(free) = self.map.entry(name) {
+                let value = stored::decode(free.key(), &bytes)?;
+                free.insert(value);
+            }
+        }
+        Ok(self.map)
+    }
+}
+
+/// The value of a column.
+fn decoded(spec: &PropertySpec, bytes: &[u8]) -> Result<Value> {
+    match spec.any_of() {
+        Some(name) => stored::decode(name, bytes),
+        None => match Stored::decode(spec.ty, bytes) {
+            Some(value) => Ok(stored::value_of(value)),
+            None => {
+                let message = format!("a value of property '{}' is no {}", spec.name, spec.ty);
+                Err(QueryError::run(Class::Store, "Damage", message))
+            }
+        },
+    }
+}
