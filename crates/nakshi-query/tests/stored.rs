@@ -141,3 +141,23 @@ fn a_query_that_fails_changes_nothing() {
     transaction.commit().unwrap();
     assert_eq!(run(&database, "MATCH (n) RETURN labels(n)"), ["['A']"]);
 }
+
+/// The first version with values of any type wrote the store `tests/fixtures/any`, of which the last two
+/// nodes are in the log.
+#[test]
+fn a_store_of_the_first_version_with_any_type_has_its_values() {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/any/values.nakshi");
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("g.nakshi");
+    std::fs::create_dir(&path).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), path.join(entry.file_name())).unwrap();
+    }
+    let database = Database::new(open(&path));
+    let expected = expected(&database);
+    let edges = run(&database, "MATCH ()-[r:T]->() RETURN r.i, r.p ORDER BY r.i");
+    assert_eq!(edges, expected);
+    let nodes = run(&database, "MATCH (n:N) RETURN n.i, n.p ORDER BY n.i");
+    assert_eq!(nodes, [expected, vec!["14, 'later'".to_owned(), "15, 2".to_owned()]].concat());
+}

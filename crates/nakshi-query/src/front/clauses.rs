@@ -19,7 +19,7 @@ use super::expressions::{Chain, Subqueries};
 use super::projections::{Body, Columns};
 use super::scope::Resolver;
 use crate::error::{Class, QueryError, Result};
-use crate::ir::{Branch, Clause, Expr, Name, ProcedureCall, Query, SetItem};
+use crate::ir::{Branch, Clause, Expr, Name, PathPattern, ProcedureCall, Query, SetItem};
 
 /// Resolves the only statement of a text.
 pub(super) fn statement(
@@ -168,11 +168,22 @@ impl Resolver<'_> {
     }
 
     fn create(&mut self, create: &Create) -> Result<Clause> {
-        Ok(Clause::Create(self.paths(&create.pattern.parts)?))
+        let paths = self.paths(&create.pattern.parts)?;
+        self.refuse_bound_edges(&paths, create.span.start)?;
+        Ok(Clause::Create(paths))
+    }
+
+    /// Refuses to create an edge that is there already.
+    fn refuse_bound_edges(&self, paths: &[PathPattern], at: usize) -> Result<()> {
+        match paths.iter().flat_map(|path| &path.edges).any(|edge| edge.bound) {
+            true => Err(self.refuse("VariableAlreadyBound", "the edge is there already", at)),
+            false => Ok(()),
+        }
     }
 
     fn merge(&mut self, merge: &Merge) -> Result<Clause> {
         let mut paths = self.paths(std::slice::from_ref(&merge.pattern))?;
+        self.refuse_bound_edges(&paths, merge.span.start)?;
         let Some(path) = paths.pop() else {
             return Err(self.refuse("UnexpectedSyntax", "MERGE has no pattern", merge.span.start));
         };

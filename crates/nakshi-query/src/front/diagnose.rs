@@ -1,9 +1,9 @@
 //! Errors of `decypher` by the names that openCypher's compatibility kit has for them.
 
 use decypher::error::NumberReason;
-use decypher::{CypherError, Diagnostics, ErrorKind};
+use decypher::{CypherError, Diagnostics, ErrorKind, Expected, ValueTypes};
 
-use crate::error::{Class, QueryError, Result};
+use crate::error::{Class, QueryError};
 
 /// The error for a text that is no query.
 pub(super) fn syntax(text: &str, mended: &str, error: &CypherError) -> QueryError {
@@ -17,6 +17,20 @@ pub(super) fn syntax(text: &str, mended: &str, error: &CypherError) -> QueryErro
             }
         }
         ErrorKind::InvalidNumber { .. } => "InvalidNumberLiteral",
+        ErrorKind::UnexpectedToken { found, .. } if is_length(found, mended, error.span.start) => {
+            "InvalidRelationshipPattern"
+        }
+        ErrorKind::UnexpectedToken { .. } if follows_digit(mended, error.span.start) => {
+            "InvalidNumberLiteral"
+        }
+        ErrorKind::UnexpectedToken { found, expected }
+            if found.eq_ignore_ascii_case("YIELD")
+                && expected
+                    .iter()
+                    .any(|one| matches!(one, Expected::Symbol(one) if one == "(")) =>
+        {
+            "InvalidArgumentPassingMode"
+        }
         ErrorKind::UnexpectedToken { found, .. } if is_odd(found, mended, error.span.start) => {
             "InvalidUnicodeCharacter"
         }
@@ -24,6 +38,21 @@ pub(super) fn syntax(text: &str, mended: &str, error: &CypherError) -> QueryErro
     };
     let message = error.kind.to_string().replace('\n', " ");
     QueryError::compile(Class::Syntax, detail, message, Some((text, error.span.start)))
+}
+
+/// Returns true for the rest of a length of paths that is none: `[:T..]`, `[*-2]`.
+fn is_length(found: &str, text: &str, at: usize) -> bool {
+    let before = text.get(..at).unwrap_or_default();
+    let bracket = before.rfind(['[', ']']).and_then(|at| before.get(at..));
+    let inside = bracket.is_some_and(|rest| rest.starts_with("[:") || rest.starts_with("[*"));
+    inside && (found == ".." || (found == "-" && before.trim_end().ends_with('*')))
+}
+
+/// Returns true for letters that stand directly behind a digit.
+fn follows_digit(text: &str, at: usize) -> bool {
+    let before = text.get(..at).and_then(|before| before.chars().next_back());
+    let next = text.get(at..).and_then(|rest| rest.chars().next());
+    before.is_some_and(|c| c.is_ascii_hexdigit()) && next.is_some_and(char::is_alphanumeric)
 }
 
 /// Returns true for a character that looks like one of Cypher's, and is none.
@@ -34,16 +63,35 @@ fn is_odd(found: &str, text: &str, at: usize) -> bool {
 }
 
 /// The first error of meaning that counts.
-pub(super) fn meaning(text: &str, found: &Diagnostics) -> Result<()> {
-    let Some(error) = found.errors.iter().find(|error| counts(&error.kind)) else { return Ok(()) };
+pub(super) fn meaning(text: &str, found: &Diagnostics) -> Option<QueryError> {
+    let error = found.errors.iter().find(|error| counts(&error.kind))?;
     let (class, detail) = of_kind(&error.kind);
     let message = error.kind.to_string().replace('\n', " ");
-    Err(QueryError::compile(class, detail, message, Some((text, error.span.start))))
+    Some(QueryError::compile(class, detail, message, Some((text, error.span.start))))
+}
+
+/// Of an error of `decypher` and one of ours for the same query, the one that names the fault better.
+pub(super) fn the_more_exact(found: QueryError, own: Option<QueryError>) -> QueryError {
+    let better = |own: &QueryError| {
+        matches!(
+            (found.detail(), own.detail()),
+            ("NoSingleRelationshipType", "VariableAlreadyBound")
+                | ("VariableAlreadyBound", "ColumnNameConflict")
+                | ("InvalidAggregation", "NestedAggregation")
+                | ("AmbiguousAggregationExpression", "UndefinedVariable")
+        )
+    };
+    own.filter(better).unwrap_or(found)
 }
 
 /// Returns false for what `decypher` refuses and the executor can do.
 fn counts(kind: &ErrorKind) -> bool {
-    !matches!(kind, ErrorKind::Unsupported { .. })
+    match kind {
+        ErrorKind::Unsupported { .. } => false,
+        // openCypher has it as an error of the run.
+        ErrorKind::InvalidArgumentType { context, .. } => !context.contains("`range()`"),
+        _ => true,
+    }
 }
 
 fn of_kind(kind: &ErrorKind) -> (Class, &'static str) {
@@ -65,6 +113,12 @@ fn of_kind(kind: &ErrorKind) -> (Class, &'static str) {
         }
         ErrorKind::InvalidSkipLimit { reason } if reason.contains("variables") => {
             "NonConstantExpression"
+        }
+        ErrorKind::InvalidArgumentType { context, found, .. }
+            if matches!(&**context, "property access" | "indexing")
+                && *found != ValueTypes::PATH =>
+        {
+            return (Class::Type, "InvalidArgumentType");
         }
         ErrorKind::InvalidSkipLimit { .. } | ErrorKind::InvalidArgumentType { .. } => {
             "InvalidArgumentType"

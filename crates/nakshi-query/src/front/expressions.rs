@@ -9,6 +9,7 @@ use decypher::ast::expr::{
 };
 use decypher::ast::pattern::LabelExpression;
 
+use super::grouping::{chain, regrouped};
 use super::scope::Resolver;
 use crate::error::Result;
 use crate::functions;
@@ -62,9 +63,10 @@ impl Resolver<'_> {
                 let all = labels.iter().map(|one| self.labels(one)).collect::<Result<_>>()?;
                 Expr::HasLabels(self.boxed(base)?, Labels::All(all))
             }
-            Expression::BinaryOp { op, lhs, rhs, .. } => {
-                Expr::Binary(binary(*op), self.boxed(lhs)?, self.boxed(rhs)?)
-            }
+            Expression::BinaryOp { op, lhs, rhs, .. } => match regrouped(expression) {
+                Some(regrouped) => self.expr(&regrouped)?,
+                None => Expr::Binary(binary(*op), self.boxed(lhs)?, self.boxed(rhs)?),
+            },
             Expression::UnaryOp { op, operand, .. } => {
                 let operand = self.boxed(operand)?;
                 match op {
@@ -217,16 +219,18 @@ impl Resolver<'_> {
         }
     }
 
+    /// A chain of comparisons holds if each of them does.
     fn comparison(
         &mut self,
         first: &Expression,
         rest: &[(ComparisonOperator, Box<Expression>)],
     ) -> Result<Expr> {
+        let (first, rest) = chain(first, rest);
         let mut left = self.expr(first)?;
         let mut found = None;
         for (operator, right) in rest {
             let right = self.expr(right)?;
-            let one = Expr::Compare(comparison(*operator), Box::new(left), Box::new(right.clone()));
+            let one = Expr::Compare(comparison(operator), Box::new(left), Box::new(right.clone()));
             left = right;
             found = Some(match found {
                 None => one,
@@ -300,11 +304,20 @@ impl Resolver<'_> {
         at: usize,
     ) -> Result<Expr> {
         let Some(outer) = self.aggregations.take() else {
-            let message = "an aggregation is possible in the columns of WITH and RETURN only";
-            return Err(self.refuse("InvalidAggregation", message, at));
+            let (detail, message) = match self.aggregates {
+                true => ("NestedAggregation", "an aggregation cannot be inside of another"),
+                false => {
+                    let message =
+                        "an aggregation is possible in the columns of WITH and RETURN only";
+                    ("InvalidAggregation", message)
+                }
+            };
+            return Err(self.refuse(detail, message, at));
         };
         let projected = std::mem::take(&mut self.projected);
+        let outside = std::mem::replace(&mut self.aggregates, true);
         let arguments = self.all(arguments);
+        self.aggregates = outside;
         self.projected = projected;
         let slot = self.slot("aggregate");
         let found = Aggregation { slot, function, distinct, arguments: arguments? };

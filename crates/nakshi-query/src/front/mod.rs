@@ -3,13 +3,14 @@
 //! - `mend` works around what `decypher` does not read
 //! - `diagnose` gives its errors the names that openCypher's compatibility kit has
 //! - `scope` gives variables their slots
-//! - `expressions`, `patterns`, `clauses` and `projections` resolve what they are called after, and
-//!   `checks` refuses what `decypher` lets through
+//! - `grouping` mends how operators bind
+//! - `expressions`, `patterns`, `clauses` and `projections` resolve what they are called after, and refuse
+//!   what `decypher` lets through
 
-mod checks;
 mod clauses;
 mod diagnose;
 mod expressions;
+mod grouping;
 mod mend;
 mod patterns;
 mod projections;
@@ -32,13 +33,16 @@ pub(crate) fn statement(text: &str, procedures: &dyn Procedures) -> Result<State
     let parse = Parse::from(mended.as_str());
     let tree = parse.tree.clone();
     let query = decypher::parse(parse).map_err(|error| diagnose::syntax(text, &mended, &error))?;
-    checks::before(text, &query)?;
     let config = decypher::hir::LowerConfig::default();
-    if let Err(found) = decypher::hir::lower::lower(&query, &config) {
-        diagnose::meaning(text, &found)?;
-    }
+    let found = decypher::hir::lower::lower(&query, &config).err();
+    let found = found.and_then(|found| diagnose::meaning(text, &found));
     let mut resolver = Resolver::new(text, procedures, scope::columns_of(&tree, &mended));
-    let (query, columns) = clauses::statement(&mut resolver, &query)?;
+    let resolved = clauses::statement(&mut resolver, &query);
+    if let Some(found) = found {
+        let own = resolved.err().or(resolver.suspicion);
+        return Err(diagnose::the_more_exact(found, own));
+    }
+    let (query, columns) = resolved?;
     Ok(resolver.finish(query, columns, mode))
 }
 

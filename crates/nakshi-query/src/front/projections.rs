@@ -8,6 +8,7 @@ use decypher::ast::expr::Expression;
 
 use super::scope::{Resolver, Scope};
 use crate::error::Result;
+use crate::free::free_slots;
 use crate::ir::{Expr, Name, Project, Slot};
 
 /// What `WITH` and `RETURN` have in common.
@@ -94,7 +95,9 @@ impl Resolver<'_> {
                 (Expr::Slot(slot), Some(own)) if slot == own => *slot,
                 _ => self.slot(&name),
             };
-            printed.push((item.expression.to_cypher(), slot));
+            if !matches!(item.expression, Expression::Variable(_)) {
+                printed.push((item.expression.to_cypher(), slot));
+            }
             project.items.push((slot, value));
             columns.push((name, slot));
         }
@@ -118,11 +121,8 @@ impl Resolver<'_> {
         let mut seen = self.scope.clone();
         seen.extend(own.iter().map(|(name, slot)| (Arc::clone(name), *slot)));
         self.scope = seen;
-        let is_variable = |(column, _): &(String, Slot)| {
-            !columns.iter().any(|(name, _)| **name == *column.as_str())
-        };
         self.projected = match project.distinct || !project.aggregations.is_empty() {
-            true => printed.into_iter().filter(is_variable).collect(),
+            true => printed,
             false => Vec::new(),
         };
         for item in body.order.iter().flat_map(|order| &order.items) {
@@ -131,6 +131,9 @@ impl Resolver<'_> {
                 true => self.expr(&item.expression)?,
                 false => self.aggregated(&item.expression, project)?,
             };
+            if !project.aggregations.is_empty() {
+                self.suspect(&value, project, columns, body.at);
+            }
             project.order.push((value, descends));
         }
         project.filter = body.filter.map(|filter| self.expr(filter)).transpose()?;
@@ -139,6 +142,19 @@ impl Resolver<'_> {
         project.limit = body.limit.map(|limit| self.expr(limit)).transpose()?;
         self.scope = own;
         Ok(())
+    }
+
+    /// Suspects an order of groups by a variable that is no column.
+    fn suspect(&mut self, value: &Expr, project: &Project, columns: &Columns, at: usize) {
+        let Some(mut slots) = free_slots(value) else { return };
+        slots.retain(|slot| {
+            let is_column = columns.iter().any(|(_, own)| own == slot);
+            !is_column && !project.aggregations.iter().any(|one| one.slot == *slot)
+        });
+        if !slots.is_empty() {
+            let message = "ORDER BY of groups names a variable that is no column";
+            self.suspicion = Some(self.refuse("UndefinedVariable", message, at));
+        }
     }
 
     /// Resolves an expression that may have aggregations, which the projection gets.

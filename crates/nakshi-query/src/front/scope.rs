@@ -28,6 +28,10 @@ pub(super) struct Resolver<'t> {
     pub(super) parameters: Vec<Name>,
     /// The aggregations of the projection that is being resolved; `None` where none may be.
     pub(super) aggregations: Option<Vec<Aggregation>>,
+    /// True inside of the arguments of an aggregation.
+    pub(super) aggregates: bool,
+    /// An error that counts if `decypher` finds one as well.
+    pub(super) suspicion: Option<QueryError>,
     /// While an `ORDER BY` is resolved: the columns as Cypher prints them, and their slots.
     pub(super) projected: Vec<(String, Slot)>,
 }
@@ -47,6 +51,8 @@ impl<'t> Resolver<'t> {
             subqueries: Vec::new(),
             parameters: Vec::new(),
             aggregations: None,
+            aggregates: false,
+            suspicion: None,
             projected: Vec::new(),
         }
     }

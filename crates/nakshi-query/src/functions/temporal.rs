@@ -244,14 +244,14 @@ fn of_map(map: &Map, kind: Kind) -> Result<Parts> {
     } else if let Some(millis) = int(map, "epochMillis")? {
         base = of_epoch(millis.div_euclid(1000), millis.rem_euclid(1000) * 1_000_000)?;
     }
+    if kind.has_date() {
+        base.date = Some(date_of(map, base.date)?);
+    }
     if let Some(zone) = zone_in(map)? {
         base = match kind.has_zone() {
             true => base.in_zone(zone),
             false => Parts { zone: Some(zone), ..base },
         };
-    }
-    if kind.has_date() {
-        base.date = Some(date_of(map, base.date)?);
     }
     if kind.has_time() {
         base.time = Some(time_of_map(map, base.time)?);

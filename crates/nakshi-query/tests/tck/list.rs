@@ -4,14 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::judge::{Failure, Kind};
-
-const KINDS: [(Kind, &str); 4] = [
-    (Kind::Panic, "panics"),
-    (Kind::WrongAnswer, "wrong answers"),
-    (Kind::Error, "errors where there is an answer"),
-    (Kind::WrongError, "no error, or another, where there is one"),
-];
+use crate::judge::Failure;
 
 fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tck/failing.txt")
@@ -22,19 +15,6 @@ fn listed() -> BTreeSet<String> {
     let text = std::fs::read_to_string(path()).unwrap_or_default();
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.map(str::to_owned).collect()
-}
-
-/// Writes the list anew, by kind.
-pub fn write(failures: &BTreeMap<String, Failure>) {
-    let mut text = String::from("# Scenarios of openCypher's compatibility kit that fail.\n");
-    for (kind, name) in KINDS {
-        let keys: Vec<_> = failures.iter().filter(|(_, failure)| failure.kind == kind).collect();
-        let _ = write!(text, "\n# {name}: {}\n", keys.len());
-        for (key, _) in keys {
-            let _ = writeln!(text, "{key}");
-        }
-    }
-    std::fs::write(path(), text).unwrap();
 }
 
 /// Fails if the list names a scenario that passes, or does not name one that fails.
