@@ -9,11 +9,12 @@ use std::sync::{Mutex, PoisonError};
 use nakshi_io::run_beside;
 
 use crate::hooks::{Hooks, Progress};
-use crate::sort::bucket::{MergedRuns, Sorted, sort};
+use crate::sort::bucket::{FrameReader, FrameWriter, MergedRuns, Sorted, sort};
+use crate::sort::packed::Unpacker;
 use crate::sort::pairs::unsortable;
 use crate::sort::partition::Bucket;
-use crate::sort::radix::Record;
-use crate::sort::spill::{Spill, SpillExtent, StreamReader, StreamWriter, put_words, words};
+use crate::sort::radix::{Record, Weighted};
+use crate::sort::spill::{Spill, SpillExtent};
 use crate::{Error, ListBatch, NumberSlice, Result, StoreBuilder};
 
 /// The treatment of an edge that occurs more than once.
@@ -32,6 +33,9 @@ pub enum Duplicates {
 
 /// Most consecutive vertices without a list in a batch.
 const GAP: u64 = 1 << 16;
+
+/// Neighbours in a packed block of a list on disk.
+const LISTED: usize = 16 << 10;
 
 /// The rules by which lists are made from arcs.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +72,7 @@ pub(crate) struct EmitScratch<'s> {
 enum SorterMessage {
     /// Encoded lists.
     Lists(Box<ListBatch>, Emitted),
-    /// A list that was too large for memory, as words of neighbour and value.
+    /// A list that was too large for memory, as packed blocks of neighbours and values.
     Giant { vertex: u32, degree: u64, extents: Vec<SpillExtent>, stats: Emitted },
     /// The sum of the weights of the edges between these two exceeds the type.
     Overflow { source: u32, target: u32 },
@@ -84,7 +88,7 @@ pub(crate) fn emit<R: Record>(
     hooks: &Hooks,
     builder: &mut StoreBuilder,
 ) -> Result<Emitted> {
-    let total = buckets.iter().map(|bucket| bucket.bytes).sum::<u64>() / (8 * R::WORDS as u64);
+    let total = buckets.iter().map(|bucket| bucket.records).sum();
     let sorters = place.sorters.clamp(1, buckets.len().max(1));
     let (mut receivers, mut given) = (Vec::new(), Vec::new());
     for _ in 0..sorters {
@@ -166,22 +170,19 @@ fn write_giant(
     rules: ListRules,
     builder: &mut StoreBuilder,
 ) -> Result<()> {
-    let mut reader = StreamReader::new(place.lists, extents, 512 << 10);
+    let mut reader = FrameReader::new(place.lists, extents, 512 << 10);
     builder.start_list(vertex, degree)?;
-    let mut list = OneList::default();
+    let (mut list, mut records, mut unpacker) =
+        (OneList::default(), Vec::<Weighted>::new(), Unpacker::default());
     loop {
-        let bytes = reader.peek(16)?;
-        let whole = bytes.len() / 16 * 16;
-        if whole == 0 {
+        reader.read(&mut unpacker, &mut records)?;
+        if records.is_empty() {
             return builder.finish_list();
         }
         list.clear();
-        let mut all = words(bytes);
-        while let (Some(neighbour), Some(bits)) = (all.next(), all.next()) {
-            list.push(neighbour as u32, bits, rules);
+        for record in &records {
+            list.push(record.key() as u32, record.weight(), rules);
         }
-        drop(all);
-        reader.consume(whole);
         builder.extend_list(&list.neighbours, list.values(rules).as_slice())?;
     }
 }
@@ -267,7 +268,7 @@ fn sum(a: u64, b: u64, float: bool) -> Option<u64> {
 struct MergedList<'s> {
     vertex: u32,
     degree: u64,
-    spilled: Option<StreamWriter<'s>>,
+    spilled: Option<FrameWriter<'s>>,
 }
 
 impl<'s, R: Record> BucketSorter<'s, R> {
@@ -412,11 +413,13 @@ impl<'s, R: Record> BucketSorter<'s, R> {
 
     /// Moves the collected part of a long list to disk.
     fn spill(&mut self, stream: &mut MergedList<'s>) -> Result<()> {
-        let writer =
-            stream.spilled.get_or_insert_with(|| StreamWriter::new(self.place.lists, 256 << 10));
-        for (at, &neighbour) in self.list.neighbours.iter().enumerate() {
-            put_words(writer.buffer(), &[u64::from(neighbour), self.list.bits(at, self.rules)]);
-            writer.settle()?;
+        let writer = stream.spilled.get_or_insert_with(|| FrameWriter::new(self.place.lists));
+        let neighbours = (0..).zip(&self.list.neighbours);
+        let records: Vec<Weighted> = neighbours
+            .map(|(at, &to)| Weighted::new(to.into(), self.list.bits(at, self.rules)))
+            .collect();
+        for block in records.chunks(LISTED) {
+            writer.write(block)?;
         }
         self.list.clear();
         Ok(())
@@ -432,7 +435,7 @@ impl<'s, R: Record> BucketSorter<'s, R> {
         let stats = std::mem::take(&mut self.stats);
         self.send()?;
         let extents =
-            stream.spilled.take().map(StreamWriter::finish).transpose()?.unwrap_or_default();
+            stream.spilled.take().map(FrameWriter::finish).transpose()?.unwrap_or_default();
         self.give(SorterMessage::Giant {
             vertex: stream.vertex,
             degree: stream.degree,

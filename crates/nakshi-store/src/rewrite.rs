@@ -309,7 +309,7 @@ impl RewriteJob<'_> {
         let total = Some(stream.entries());
         let memory = self.budget.memory / 4 / self.budget.threads as u64;
         let workers = run_workers(self.budget.threads, |_| -> Result<Vec<Bucket>> {
-            let mut out = Scatter::new(arcs, ranges, memory);
+            let mut out = Scatter::<R>::new(arcs, ranges, memory);
             let mut reader = stream.reader()?;
             loop {
                 self.hooks.check()?;
@@ -325,7 +325,7 @@ impl RewriteJob<'_> {
                             continue;
                         }
                         let value = sortable(bits, float);
-                        out.push::<R>(source, self.place(neighbour)?, value)?;
+                        out.push(source, self.place(neighbour)?, value)?;
                     }
                     Ok(())
                 })?;

@@ -233,6 +233,11 @@ impl WriteFile for FaultyFile {
         self.inner.reserve(bytes)
     }
 
+    // Frees space only, and is not counted.
+    fn punch(&mut self, offset: u64, len: u64) -> Result<bool> {
+        self.inner.punch(offset, len)
+    }
+
     fn len(&self) -> u64 {
         self.inner.len()
     }

@@ -62,6 +62,12 @@ pub trait WriteFile: Send + Debug {
         let _ = bytes;
         Ok(())
     }
+    /// Gives the space of a range back to the disk, which then reads as zeros; returns false where
+    /// the file system has no such call.
+    fn punch(&mut self, offset: u64, len: u64) -> Result<bool> {
+        let _ = (offset, len);
+        Ok(false)
+    }
     /// Returns the number of bytes appended so far.
     fn len(&self) -> u64;
     /// Returns true if no bytes were appended.

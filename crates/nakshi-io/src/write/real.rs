@@ -158,6 +158,31 @@ fn write_back(_file: &File, _offset: u64, _len: u64, _wait: bool) -> std::io::Re
     Ok(())
 }
 
+/// Makes a hole in a file; returns false where the file system has no such call.
+#[cfg(target_os = "linux")]
+fn punch(file: &File, offset: u64, len: u64) -> std::io::Result<bool> {
+    use std::os::fd::AsRawFd;
+    let (Ok(offset), Ok(len)) = (libc::off64_t::try_from(offset), libc::off64_t::try_from(len))
+    else {
+        return Ok(false);
+    };
+    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: an open descriptor and plain numbers.
+    if unsafe { libc::fallocate64(file.as_raw_fd(), mode, offset, len) } == 0 {
+        return Ok(true);
+    }
+    let error = std::io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINTR | libc::EPERM) => Ok(false),
+        _ => Err(error),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn punch(_file: &File, _offset: u64, _len: u64) -> std::io::Result<bool> {
+    Ok(false)
+}
+
 impl WriteFile for RealFile {
     fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
@@ -203,6 +228,10 @@ impl WriteFile for RealFile {
             done += part.len() as u64;
         }
         self.file.sync_all().at("fsync", &self.path)
+    }
+
+    fn punch(&mut self, offset: u64, len: u64) -> Result<bool> {
+        punch(&self.file, offset, len).at("free", &self.path)
     }
 
     fn len(&self) -> u64 {

@@ -128,7 +128,7 @@ impl AmendJob<'_> {
         let (next, told) = (AtomicU64::new(0), AtomicU64::new(0));
         let memory = budget.memory / 4 / budget.threads as u64;
         let workers = run_workers(budget.threads, |_| {
-            let mut out = Scatter::new(spill, ranges, memory);
+            let mut out = Scatter::<Weighted>::new(spill, ranges, memory);
             loop {
                 self.hooks.check()?;
                 let from = next.fetch_add(BLOCK, Relaxed);
@@ -144,7 +144,7 @@ impl AmendJob<'_> {
                         Direction::Out => (source, target),
                         Direction::In => (target, source),
                     };
-                    out.push::<Weighted>(v, other, sortable(bits, float))
+                    out.push(v, other, sortable(bits, float))
                 })?;
                 let done = told.fetch_add(count, Relaxed) + count;
                 self.hooks.tell(Progress { phase: "sort", done, total: None, edges: done });

@@ -8,16 +8,17 @@
 //! vertex's rank, so that the choice depends on the graph alone.
 
 use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 
 use nakshi_io::run_workers;
 
 use super::collect::Collected;
-use super::dictionary::{DIRECT, Dictionary, IdCensus, MergedId};
+use super::dictionary::{Dictionary, IdCensus, NamedId};
 use super::options::{ImportLayout, ImportOptions};
 use crate::hooks::Hooks;
 use crate::layout::StreamingOrder;
 use crate::random::mix;
-use crate::sort::pairs::{PairChunk, read_chunk};
+use crate::sort::pairs::{PairChunk, PairReader};
 use crate::sort::spill::Spill;
 use crate::{Encoding, Result, VertexId};
 
@@ -26,15 +27,13 @@ const ENTRIES: u64 = 1 << 17;
 /// Longest list that is drawn: a longer one could be the whole sample.
 const LONGEST: u64 = 1 << 14;
 
-/// A provisional id: generation and number.
-type ProvisionalId = (u32, u32);
-
 /// A neighbour in a sampled list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct SampledArc {
     /// Number of the sampled vertex; the lowest bit marks lists of in-neighbours.
     list: u32,
-    neighbour: ProvisionalId,
+    /// Its name in the dictionary.
+    neighbour: u32,
 }
 
 /// The vertices whose lists are encoded in both orders.
@@ -42,8 +41,8 @@ struct SampledArc {
 pub(super) struct ListSample {
     /// A vertex is drawn if the hash of its rank is at most this.
     threshold: u64,
-    vertices: u32,
-    names: HashMap<ProvisionalId, u32>,
+    /// Number of each sampled vertex, by its name.
+    names: HashMap<u32, u32>,
 }
 
 impl ListSample {
@@ -52,15 +51,14 @@ impl ListSample {
         let arcs = u128::from(edges.max(1)) * 2;
         let threshold = u128::from(u64::MAX) * u128::from(ENTRIES) / arcs;
         let threshold = u64::try_from(threshold).unwrap_or(u64::MAX);
-        Self { threshold, vertices: 0, names: HashMap::new() }
+        Self { threshold, names: HashMap::new() }
     }
 
     /// Draws the vertex of this rank, or skips it.
-    pub fn see(&mut self, rank: u64, entry: &MergedId<'_>) {
+    pub fn see(&mut self, rank: u64, entry: &NamedId<'_>) {
         if entry.ends <= LONGEST && mix(rank) <= self.threshold {
-            let number = self.vertices;
-            self.names.extend(entry.known.iter().map(|&name| (name, number)));
-            self.vertices += 1;
+            let number = self.names.len() as u32;
+            self.names.insert(entry.name, number);
         }
     }
 
@@ -74,9 +72,9 @@ impl ListSample {
         options: &ImportOptions,
         hooks: &Hooks,
     ) -> Result<ImportLayout> {
-        let mut arcs = self.arcs(collected, pairs, options, hooks)?;
+        let mut arcs = self.arcs(collected, pairs, dictionary, options, hooks)?;
         arcs.sort_unstable();
-        let mut places: HashMap<ProvisionalId, [VertexId; 2]> =
+        let mut places: HashMap<u32, [VertexId; 2]> =
             arcs.iter().map(|arc| (arc.neighbour, [0; 2])).collect();
         let (mut original, mut degree) =
             (StreamingOrder::Original { next: 0 }, StreamingOrder::degree(&census.degrees));
@@ -85,10 +83,8 @@ impl ListSample {
             if both[0].is_multiple_of(1 << 16) {
                 hooks.check()?;
             }
-            for name in entry.known {
-                if let Some(slot) = places.get_mut(name) {
-                    *slot = both;
-                }
+            if let Some(slot) = places.get_mut(&entry.name) {
+                *slot = both;
             }
             Ok(())
         })?;
@@ -105,66 +101,84 @@ impl ListSample {
         &self,
         collected: &Collected,
         pairs: &Spill,
+        dictionary: &Dictionary<'_>,
         options: &ImportOptions,
         hooks: &Hooks,
     ) -> Result<Vec<SampledArc>> {
-        let generations = collected.generations.iter().map(|(number, chunks)| (*number, chunks));
-        let mut arcs = Vec::new();
-        for (generation, chunks) in generations.chain([(DIRECT, &collected.direct_chunks)]) {
-            let drawn = self.drawn(generation);
-            let share = chunks.len().div_ceil(options.threads.max(1)).max(1);
-            let found = run_workers(options.threads, |worker| {
-                let own = chunks.chunks(share).nth(worker).unwrap_or_default();
-                self.find(generation, &drawn, own, pairs, options, hooks)
-            })?;
-            for some in found {
-                arcs.extend(some);
+        let drawn = self.drawn();
+        let generations =
+            collected.generations.iter().map(|(number, chunks)| (Some(*number), chunks.as_slice()));
+        let direct = collected.direct_chunks.chunks(4).map(|chunks| (None, chunks));
+        let work = Mutex::new(generations.chain(direct));
+        let found = run_workers(options.threads, |_| -> Result<Vec<SampledArc>> {
+            let finder = ArcFinder { sample: self, drawn: &drawn, pairs, options };
+            let (mut arcs, mut reader) = (Vec::new(), PairReader::default());
+            loop {
+                let next = work.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some((generation, chunks)) = next else { return Ok(arcs) };
+                let names = generation.map(|number| dictionary.names(number)).transpose()?;
+                for &chunk in chunks {
+                    hooks.check()?;
+                    match &names {
+                        Some(names) => {
+                            let name = |id: u32| names.get(id as usize).copied().unwrap_or(0);
+                            finder.find(chunk, &mut reader, name, &mut arcs)
+                        }
+                        None => {
+                            let name = |id| dictionary.direct_name(id);
+                            finder.find(chunk, &mut reader, name, &mut arcs)
+                        }
+                    }?;
+                }
             }
-        }
-        Ok(arcs)
+        })?;
+        Ok(found.into_iter().flatten().collect())
     }
 
-    /// Returns a bitmap of the numbers of a generation that are in the sample.
-    fn drawn(&self, generation: u32) -> Vec<u64> {
-        let own = self.names.keys().filter(|name| name.0 == generation);
-        let words = own.clone().map(|name| name.1 as usize / 64 + 1).max();
+    /// Returns a bitmap of the names that are in the sample.
+    fn drawn(&self) -> Vec<u64> {
+        let words = self.names.keys().map(|&name| name as usize / 64 + 1).max();
         let mut drawn = vec![0; words.unwrap_or(0)];
-        for &(_, number) in own {
-            drawn[number as usize / 64] |= 1 << (number % 64);
+        for &name in self.names.keys() {
+            drawn[name as usize / 64] |= 1 << (name % 64);
         }
         drawn
     }
+}
 
-    /// Finds the sampled arcs in some chunks of a generation.
+/// Finds the sampled arcs in chunks of edges.
+struct ArcFinder<'f> {
+    sample: &'f ListSample,
+    drawn: &'f [u64],
+    pairs: &'f Spill,
+    options: &'f ImportOptions,
+}
+
+impl ArcFinder<'_> {
+    fn is_drawn(&self, name: u32) -> bool {
+        self.drawn.get(name as usize / 64).is_some_and(|word| word >> (name % 64) & 1 == 1)
+    }
+
+    /// Adds the sampled arcs of a chunk, whose ids `name` knows.
     fn find(
         &self,
-        generation: u32,
-        drawn: &[u64],
-        chunks: &[PairChunk],
-        pairs: &Spill,
-        options: &ImportOptions,
-        hooks: &Hooks,
-    ) -> Result<Vec<SampledArc>> {
-        let is_drawn = |number: u32| {
-            drawn.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
-        };
-        let (mut arcs, mut bytes) = (Vec::new(), Vec::new());
-        for &chunk in chunks {
-            hooks.check()?;
-            read_chunk(pairs, chunk, false, &mut bytes, |source, target, _| {
-                let ends = [(source, target, false), (target, source, options.directed)];
-                for (from, to, into) in ends {
-                    if is_drawn(from)
-                        && let Some(&number) = self.names.get(&(generation, from))
-                    {
-                        let list = number << 1 | u32::from(into);
-                        arcs.push(SampledArc { list, neighbour: (generation, to) });
-                    }
+        chunk: PairChunk,
+        reader: &mut PairReader,
+        name: impl Fn(u32) -> u32,
+        arcs: &mut Vec<SampledArc>,
+    ) -> Result<()> {
+        reader.read(self.pairs, chunk, false, |source, target, _| {
+            let (source, target) = (name(source), name(target));
+            let ends = [(source, target, false), (target, source, self.options.directed)];
+            for (from, to, into) in ends {
+                if self.is_drawn(from)
+                    && let Some(&number) = self.sample.names.get(&from)
+                {
+                    arcs.push(SampledArc { list: number << 1 | u32::from(into), neighbour: to });
                 }
-                Ok(())
-            })?;
-        }
-        Ok(arcs)
+            }
+            Ok(())
+        })
     }
 }
 

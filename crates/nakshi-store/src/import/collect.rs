@@ -6,13 +6,12 @@ use std::sync::{Mutex, PoisonError};
 
 use nakshi_io::run_workers;
 
-use super::dictionary::{Direct, IdOrder, IdRun, Interner};
+use super::dictionary::{Direct, IdOrder, IdRun, IntBatch, IntRun, Interner, Run, integer64};
 use super::inputs::Inputs;
 use super::options::{ImportOptions, SelfLoops};
 use super::read::{Batch, WeightBuffer};
-use crate::decimal::decimal;
 use crate::hooks::{Hooks, Progress};
-use crate::sort::pairs::{PairChunk, PairWriter};
+use crate::sort::pairs::{PairChunk, PairReader, PairWriter, unsortable};
 use crate::sort::spill::Spill;
 use crate::{Error, Result};
 
@@ -24,7 +23,7 @@ pub(crate) struct Collected {
     pub direct_chunks: Vec<PairChunk>,
     /// Edges of each generation, by its number.
     pub generations: Vec<(u32, Vec<PairChunk>)>,
-    pub runs: Vec<IdRun>,
+    pub runs: Vec<Run>,
     /// Number of ids in each generation.
     pub sizes: Vec<u32>,
     pub totals: InputTotals,
@@ -148,12 +147,12 @@ pub(crate) fn collect(
     for output in results.into_iter().flatten() {
         all.direct.absorb(output.direct);
         all.direct_chunks.extend(output.direct_chunks);
-        for (generation, size, chunks, run) in output.generations {
-            if let Some(slot) = all.sizes.get_mut(generation as usize) {
-                *slot = size;
+        for generation in output.generations {
+            if let Some(slot) = all.sizes.get_mut(generation.number as usize) {
+                *slot = generation.size;
             }
-            all.generations.push((generation, chunks));
-            all.runs.push(run);
+            all.generations.push((generation.number, generation.chunks));
+            all.runs.push(generation.run);
         }
         all.totals.edges += output.totals.edges;
         all.totals.self_loops += output.totals.self_loops;
@@ -194,10 +193,18 @@ impl SharedInputs<'_, '_> {
     }
 }
 
+/// Ids and edges that are numbered together.
+struct Generation {
+    number: u32,
+    size: u32,
+    chunks: Vec<PairChunk>,
+    run: Run,
+}
+
 struct WorkerOutput {
     direct: Direct,
     direct_chunks: Vec<PairChunk>,
-    generations: Vec<(u32, u32, Vec<PairChunk>, IdRun)>,
+    generations: Vec<Generation>,
     totals: InputTotals,
     notes: Vec<String>,
 }
@@ -208,11 +215,20 @@ struct Worker<'s, 'a, 'h> {
     keys: &'s Spill,
     direct: Direct,
     direct_pairs: PairWriter<'s>,
+    /// Edges between integers that [`Direct`] does not admit.
+    ints: IntBatch,
     interner: Interner,
-    /// Memory budget of the interner in bytes.
+    /// Memory budget of the tables in bytes.
     room: u64,
+    /// Edges between ids of the interner.
     pairs: PairWriter<'s>,
-    generations: Vec<(u32, u32, Vec<PairChunk>, IdRun)>,
+    spill: &'s Spill,
+    /// Bytes for the buffers of a writer of edges.
+    buffers: u64,
+    /// Edges that went to [`Direct`], and edges that did not.
+    admitted: u64,
+    refused: u64,
+    generations: Vec<Generation>,
     totals: InputTotals,
     notes: Vec<String>,
 }
@@ -230,10 +246,15 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
             shared,
             keys,
             direct: Direct::new(share / 10 * 3),
-            direct_pairs: PairWriter::new(pairs),
+            direct_pairs: PairWriter::new(pairs, share / 16),
+            ints: IntBatch::new(),
             interner: Interner::new(),
-            room: share / 4,
-            pairs: PairWriter::new(pairs),
+            room: share / 10 * 6,
+            pairs: PairWriter::new(pairs, share / 16),
+            spill: pairs,
+            buffers: share / 16,
+            admitted: 0,
+            refused: 0,
             generations: Vec::new(),
             totals: InputTotals::default(),
             notes: Vec::new(),
@@ -262,7 +283,10 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
             }
             self.report(&batch);
         }
-        let finished = self.finish_generation().and_then(|()| self.direct_pairs.take_chunks());
+        let finished = self
+            .finish_ints()
+            .and_then(|()| self.finish_generation())
+            .and_then(|()| self.direct_pairs.take_chunks());
         match finished {
             Ok(direct_chunks) => Some(WorkerOutput {
                 direct: self.direct,
@@ -296,8 +320,18 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
         self.totals.weights.add(&batch.int_weights);
         self.totals.weights.add(&batch.text_weights);
         if self.options.weighted {
-            return self.consume_weighted(batch);
+            self.consume_weighted(batch)?;
+        } else {
+            self.consume_plain(batch)?;
         }
+        // Counters that cover few of the ids take the memory of batches.
+        if self.direct.is_full() && self.refused > self.admitted / 4 + (1 << 16) {
+            self.retire_direct()?;
+        }
+        Ok(())
+    }
+
+    fn consume_plain(&mut self, batch: &Batch) -> Result<()> {
         for &[source, target] in &batch.ints {
             if self.direct.admits(source) && self.direct.admits(target) {
                 if source == target && self.drops_loop() {
@@ -307,12 +341,15 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
                 self.count(source, target);
                 // Ids in the small table are below 2^32.
                 self.direct_pairs.push(source as u32, target as u32)?;
-            } else if let Some((source, target)) = self.intern_ints(source, target)? {
-                self.pairs.push(source, target)?;
+            } else {
+                self.batch_ints(source.into(), target.into())?;
             }
         }
         for &[source, target] in &batch.texts {
-            if let Some((source, target)) = self.intern(batch.text(source), batch.text(target))? {
+            let (source, target) = (batch.text(source), batch.text(target));
+            if let (Some(source), Some(target)) = (integer64(source), integer64(target)) {
+                self.batch_ints(source, target)?;
+            } else if let Some((source, target)) = self.intern(source, target)? {
                 self.pairs.push(source, target)?;
             }
         }
@@ -334,13 +371,18 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
                 }
                 self.count(source, target);
                 self.direct_pairs.push_weighted(source as u32, target as u32, weight, float)?;
-            } else if let Some((source, target)) = self.intern_ints(source, target)? {
-                self.pairs.push_weighted(source, target, weight, float)?;
+            } else if self.batch_ints(source.into(), target.into())? {
+                self.ints.push_weight(weight, float);
             }
         }
         let float = batch.text_weights.is_float();
         for (&[source, target], &weight) in batch.texts.iter().zip(batch.text_weights.bits()) {
-            if let Some((source, target)) = self.intern(batch.text(source), batch.text(target))? {
+            let (source, target) = (batch.text(source), batch.text(target));
+            if let (Some(source), Some(target)) = (integer64(source), integer64(target)) {
+                if self.batch_ints(source, target)? {
+                    self.ints.push_weight(weight, float);
+                }
+            } else if let Some((source, target)) = self.intern(source, target)? {
                 self.pairs.push_weighted(source, target, weight, float)?;
             }
         }
@@ -352,11 +394,14 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
             if self.direct.admits(id) {
                 self.direct.list(id);
             } else {
-                self.intern_one(decimal(id, &mut [0; 20]), 0)?;
+                self.list_int(id.into())?;
             }
         }
         for &span in &batch.text_vertices {
-            self.intern_one(batch.text(span), 0)?;
+            match integer64(batch.text(span)) {
+                Some(id) => self.list_int(id)?,
+                None => drop(self.intern_one(batch.text(span), 0)?),
+            }
         }
         for range in &batch.ranges {
             self.direct.declare(range.clone());
@@ -374,15 +419,92 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
     /// two.
     #[inline]
     fn count(&mut self, source: u64, target: u64) {
+        self.admitted += 1;
         self.direct.count(source);
         if source != target || self.options.directed {
             self.direct.count(target);
         }
     }
 
-    fn intern_ints(&mut self, source: u64, target: u64) -> Result<Option<(u32, u32)>> {
-        let (mut a, mut b) = ([0; 20], [0; 20]);
-        self.intern(decimal(source, &mut a), decimal(target, &mut b))
+    /// Adds an edge to the batch of integers, unless it is a self-loop that is dropped; returns true
+    /// if it was added.
+    #[inline]
+    fn batch_ints(&mut self, source: i128, target: i128) -> Result<bool> {
+        self.make_room_for_ints()?;
+        self.refused += 1;
+        if source != target {
+            self.ints.push(source, target, [1, 1]);
+            return Ok(true);
+        }
+        if self.drops_loop() {
+            self.ints.list(source);
+            return Ok(false);
+        }
+        self.ints.push(source, target, [1, u32::from(self.options.directed)]);
+        Ok(true)
+    }
+
+    fn list_int(&mut self, id: i128) -> Result<()> {
+        self.make_room_for_ints()?;
+        self.ints.list(id);
+        Ok(())
+    }
+
+    #[inline]
+    fn make_room_for_ints(&mut self) -> Result<()> {
+        let taken = self.direct.memory() + self.interner.memory();
+        if self.ints.is_full(self.room.saturating_sub(taken)) { self.finish_ints() } else { Ok(()) }
+    }
+
+    /// Writes the ids of the batch of integers as a run, and its edges, and begins the next batch.
+    fn finish_ints(&mut self) -> Result<()> {
+        if self.ints.is_empty() {
+            return Ok(());
+        }
+        let number = self.shared.generations.fetch_add(1, Ordering::Relaxed);
+        let mut pairs = PairWriter::new(self.spill, self.buffers);
+        let mut run = None;
+        let size = self.ints.finish(&mut pairs, |ids| {
+            run = Some(IntRun::write(self.keys, number, ids)?);
+            Ok(())
+        })?;
+        let chunks = pairs.take_chunks()?;
+        let run = run.map(Run::Ints);
+        self.generations.extend(run.map(|run| Generation { number, size, chunks, run }));
+        Ok(())
+    }
+
+    /// Makes a generation of the counted ids and their edges, whose memory is free then.
+    fn retire_direct(&mut self) -> Result<()> {
+        let mut direct = self.direct.retire();
+        let number = self.shared.generations.fetch_add(1, Ordering::Relaxed);
+        let run = IntRun::write(
+            self.keys,
+            number,
+            direct.vertices().map(|(id, ends)| Ok((id.into(), ends))),
+        )?;
+        let mut size = 0_u32;
+        direct.replace(|_, _| {
+            size += 1;
+            Ok(size - 1)
+        })?;
+        let (mut pairs, mut reader) =
+            (PairWriter::new(self.spill, self.buffers), PairReader::default());
+        for chunk in self.direct_pairs.take_chunks()? {
+            let float = chunk.is_float();
+            reader.read(self.spill, chunk, float, |source, target, word| {
+                let (source, target) = (direct.place(source), direct.place(target));
+                if self.options.weighted {
+                    pairs.push_weighted(source, target, unsortable(word, float), float)
+                } else {
+                    pairs.push(source, target)
+                }
+            })?;
+            self.spill.free(chunk.extent)?;
+        }
+        let chunks = pairs.take_chunks()?;
+        self.generations.push(Generation { number, size, chunks, run: Run::Ints(run) });
+        Ok(())
     }
 
     fn intern(&mut self, source: &[u8], target: &[u8]) -> Result<Option<(u32, u32)>> {
@@ -405,8 +527,12 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
     }
 
     fn intern_one(&mut self, key: &[u8], ends: u64) -> Result<u32> {
-        if self.interner.memory() > self.room && self.interner.len() > 1024 {
-            self.finish_generation()?;
+        if self.interner.len() > 1024 {
+            let taken = self.direct.memory();
+            let room = self.room.saturating_sub(taken) / if self.ints.is_empty() { 1 } else { 2 };
+            if self.interner.memory() > room.max(self.room / 4) {
+                self.finish_generation()?;
+            }
         }
         Ok(self.interner.intern(key, ends))
     }
@@ -424,11 +550,12 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
         // A guess at the order of all ids; a run in the wrong order is sorted again later.
         let canonical = self.shared.canonical.load(Ordering::Relaxed);
         let order = if canonical { IdOrder::Integer } else { IdOrder::Bytes };
-        let generation = self.shared.generations.fetch_add(1, Ordering::Relaxed);
-        let run = IdRun::write(self.keys, generation, order, self.interner.sorted(order))?;
+        let number = self.shared.generations.fetch_add(1, Ordering::Relaxed);
+        let run = IdRun::write(self.keys, number, order, self.interner.sorted(order))?;
         let size = u32::try_from(self.interner.len())
             .map_err(|_| Error::Unsupported("2^32 ids at once".into()))?;
-        self.generations.push((generation, size, self.pairs.take_chunks()?, run));
+        let chunks = self.pairs.take_chunks()?;
+        self.generations.push(Generation { number, size, chunks, run: Run::Bytes(run) });
         self.interner = Interner::new();
         Ok(())
     }

@@ -10,7 +10,7 @@ use nakshi_io::write::WriteFs;
 
 use super::choose::ListSample;
 use super::collect::{Collected, InputTotals, collect};
-use super::dictionary::{Dictionary, IdCensus, IdKey, IdOrder};
+use super::dictionary::{Dictionary, DictionaryBudget, IdCensus, IdKey, IdOrder};
 use super::input::Input;
 use super::inputs::Inputs;
 use super::options::{ImportLayout, ImportOptions, Report};
@@ -18,7 +18,7 @@ use crate::budget::{Budget, threads_of};
 use crate::emit::{Duplicates, EmitScratch, Emitted, ListRules, emit};
 use crate::hooks::{Hooks, Progress};
 use crate::layout::StreamingOrder;
-use crate::sort::pairs::{PairChunk, read_chunk};
+use crate::sort::pairs::{PairChunk, PairReader};
 use crate::sort::partition::{ArcCells, Bucket, Ranges, Scatter, join};
 use crate::sort::radix::{Record, Weighted};
 use crate::sort::spill::Spill;
@@ -128,7 +128,8 @@ impl ImportJob<'_> {
             std::mem::take(&mut collected.runs),
             std::mem::take(&mut collected.sizes),
             totals.canonical,
-            self.options.memory / 8,
+            DictionaryBudget { memory: self.options.memory / 4, threads: self.options.threads },
+            self.hooks,
         )?;
         let (census, layout) = self.survey(&collected, &pairs, &dictionary)?;
         builder.set_layout(layout.name());
@@ -320,32 +321,50 @@ impl ImportJob<'_> {
         float: bool,
     ) -> Result<Arcs<'s>> {
         let threads = self.options.threads.max(1);
-        let generations =
-            collected.generations.iter().map(|(number, chunks)| (Some(*number), chunks.as_slice()));
-        let direct = collected.direct_chunks.chunks(16).map(|chunks| (None, chunks));
-        let work = Mutex::new(generations.chain(direct));
+        let mut generations = collected.generations.as_slice();
+        let mut direct = collected.direct_chunks.chunks(4);
+        let tables = self.options.memory / 8 / threads as u64;
+        let next = move || {
+            let numbers = generations.iter().map(|(number, _)| *number);
+            let group = generations.split_at_checked(match generations {
+                [] => return direct.next().map(Work::Direct),
+                _ => dictionary.fitting(numbers, tables),
+            });
+            let (group, rest) = group.unwrap_or((generations, &[]));
+            generations = rest;
+            Some(Work::Generations(group))
+        };
+        let work = Mutex::new(next);
         let directions = if self.options.directed { 2 } else { 1 };
         let memory = self.options.memory / 4 / threads as u64 / directions;
         let results = run_workers(threads, |_| -> Result<(Vec<Bucket>, Vec<Bucket>)> {
-            let mut out = Scatter::new(arcs, ranges, memory);
-            let mut into = (directions == 2).then(|| Scatter::new(arcs, ranges, memory));
+            let mut chunks = ChunkScatter::<R> {
+                pairs,
+                float,
+                reader: PairReader::default(),
+                out: Scatter::new(arcs, ranges, memory),
+                into: (directions == 2).then(|| Scatter::new(arcs, ranges, memory)),
+            };
             loop {
-                let next = work.lock().unwrap_or_else(PoisonError::into_inner).next();
-                let Some((generation, chunks)) = next else { break };
+                let next = work.lock().unwrap_or_else(PoisonError::into_inner)();
                 self.hooks.check()?;
-                match generation {
-                    Some(number) => {
-                        let table = dictionary.table(number)?;
-                        let place = |id: u32| table.get(id as usize).copied().unwrap_or(0);
-                        scatter_chunks::<R>(pairs, chunks, float, place, &mut out, into.as_mut())?;
+                match next {
+                    None => break,
+                    Some(Work::Generations(group)) => {
+                        let numbers: Vec<u32> = group.iter().map(|(number, _)| *number).collect();
+                        let tables = dictionary.tables(&numbers)?;
+                        for ((_, own), table) in group.iter().zip(&tables) {
+                            let place = |id: u32| table.get(id as usize).copied().unwrap_or(0);
+                            chunks.scatter(own, place, self.hooks)?;
+                        }
                     }
-                    None => {
-                        let place = |id: u32| dictionary.direct().place(id);
-                        scatter_chunks::<R>(pairs, chunks, float, place, &mut out, into.as_mut())?;
+                    Some(Work::Direct(own)) => {
+                        chunks.scatter(own, |id| dictionary.direct_place(id), self.hooks)?;
                     }
                 }
             }
-            Ok((out.finish()?, into.map_or(Ok(Vec::new()), Scatter::finish)?))
+            let into = chunks.into.map_or(Ok(Vec::new()), Scatter::finish)?;
+            Ok((chunks.out.finish()?, into))
         })?;
         let (out, into) = results.into_iter().unzip();
         Ok(Arcs { spill: arcs, out: join(out), into: join(into) })
@@ -366,27 +385,48 @@ impl ImportJob<'_> {
     }
 }
 
-fn scatter_chunks<R: Record>(
-    pairs: &Spill,
-    chunks: &[PairChunk],
+/// Edges of the input that one thread scatters.
+enum Work<'c> {
+    /// Generations whose tables fit in memory together.
+    Generations(&'c [(u32, Vec<PairChunk>)]),
+    /// Edges between small integers.
+    Direct(&'c [PairChunk]),
+}
+
+/// The scatter of chunks of edges by one thread.
+struct ChunkScatter<'s, R> {
+    pairs: &'s Spill,
     float: bool,
-    place: impl Fn(u32) -> u32,
-    out: &mut Scatter<'_>,
-    mut into: Option<&mut Scatter<'_>>,
-) -> Result<()> {
-    let mut bytes = Vec::new();
-    for &chunk in chunks {
-        read_chunk(pairs, chunk, float, &mut bytes, |source, target, weight| {
-            let (source, target) = (place(source), place(target));
-            out.push::<R>(source, target, weight)?;
-            match &mut into {
-                Some(into) => into.push::<R>(target, source, weight),
-                None if source != target => out.push::<R>(target, source, weight),
-                None => Ok(()),
-            }
-        })?;
+    reader: PairReader,
+    out: Scatter<'s, R>,
+    /// Arcs by target, in a directed graph.
+    into: Option<Scatter<'s, R>>,
+}
+
+impl<R: Record> ChunkScatter<'_, R> {
+    /// Moves the edges of some chunks, whose space is given back, to the buckets of their positions.
+    fn scatter(
+        &mut self,
+        chunks: &[PairChunk],
+        place: impl Fn(u32) -> u32,
+        hooks: &Hooks,
+    ) -> Result<()> {
+        let Self { pairs, float, reader, out, into } = self;
+        for &chunk in chunks {
+            hooks.check()?;
+            reader.read(pairs, chunk, *float, |source, target, weight| {
+                let (source, target) = (place(source), place(target));
+                out.push(source, target, weight)?;
+                match into {
+                    Some(into) => into.push(target, source, weight),
+                    None if source != target => out.push(target, source, weight),
+                    None => Ok(()),
+                }
+            })?;
+            pairs.free(chunk.extent)?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Returns the part of the report that the manifest keeps: only values that are the same in every
@@ -403,7 +443,7 @@ fn summary(report: &Report) -> Result<serde_json::Map<String, serde_json::Value>
 /// Returns the value of an integer id that fits 128 bits.
 fn integer(key: &IdKey) -> Option<i128> {
     match key {
-        IdKey::Int(int) => Some(i128::from(*int)),
+        IdKey::Int(int) => Some(*int),
         IdKey::Bytes(bytes) => std::str::from_utf8(bytes).ok()?.parse().ok(),
     }
 }
@@ -432,7 +472,6 @@ fn push_id(builder: &mut StoreBuilder, kind: IdKind, key: &IdKey) -> Result<()> 
         Error::Invalid("an id of another kind; this is a fault of nakshi, please report it".into())
     };
     match (kind, key) {
-        (IdKind::U64, IdKey::Int(int)) => builder.push_id(crate::Key::U64(*int)),
         (IdKind::U64, key) => {
             let value =
                 integer(key).and_then(|value| u64::try_from(value).ok()).ok_or_else(wrong)?;

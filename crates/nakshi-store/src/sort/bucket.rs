@@ -3,10 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::packed::{self, Packer, Unpacker};
 use super::partition::Bucket;
 use super::radix::{self, Record};
-use super::spill::{Spill, SpillExtent, StreamReader, StreamWriter, put_words, words};
+use super::spill::{Spill, SpillExtent, StreamReader, StreamWriter};
 use crate::Result;
+
+/// Most records in a block of a run.
+const BLOCK: usize = 2048;
 
 /// A sorted bucket.
 pub(crate) enum Sorted<'s, R> {
@@ -16,82 +20,144 @@ pub(crate) enum Sorted<'s, R> {
     Runs(MergedRuns<'s, R>),
 }
 
-/// Loads and sorts a bucket; `limit` is the number of records that fit in memory.
+/// Loads and sorts a bucket, which is gone then; `limit` is the number of records that fit in
+/// memory.
 pub(crate) fn sort<'s, R: Record>(
-    spill: &'s Spill,
+    spill: &Spill,
     runs: &'s Spill,
     bucket: &Bucket,
     limit: usize,
     scratch: &mut Vec<R>,
 ) -> Result<Sorted<'s, R>> {
-    let total = usize::try_from(bucket.bytes).unwrap_or(usize::MAX) / (8 * R::WORDS);
+    let total = usize::try_from(bucket.records).unwrap_or(usize::MAX);
     let mut records: Vec<R> = Vec::with_capacity(total.min(limit));
-    let mut bytes = Vec::new();
+    let mut unpacker = Unpacker::default();
     let mut sorted_runs = Vec::new();
-    for &SpillExtent { offset, len } in &bucket.extents {
-        let incoming = len as usize / (8 * R::WORDS);
-        if records.len() + incoming > limit && !records.is_empty() {
-            sorted_runs.push(write_run(runs, &mut records, scratch)?);
+    bucket.consume(spill, |block| {
+        if records.len() + packed::count(block) > limit && !records.is_empty() {
+            sorted_runs.push(write_run(runs, &mut records, scratch, limit)?);
         }
-        bytes.resize(len as usize, 0);
-        spill.read(offset, &mut bytes)?;
-        let mut words = words(&bytes);
-        while let Some(key) = words.next() {
-            let weight = if R::WEIGHTED { words.next().unwrap_or(0) } else { 0 };
-            records.push(R::new(key, weight));
-        }
-    }
+        unpacker.unpack(block, &mut records)
+    })?;
     if sorted_runs.is_empty() {
         radix::sort(&mut records, scratch);
         return Ok(Sorted::Memory(records));
     }
-    sorted_runs.push(write_run(runs, &mut records, scratch)?);
+    sorted_runs.push(write_run(runs, &mut records, scratch, limit)?);
     drop(records);
     *scratch = Vec::new();
-    // The read buffers of all runs together take the memory that the records took.
-    let chunk = (limit * 8 * R::WORDS / sorted_runs.len()).clamp(4 << 10, 256 << 10);
-    MergedRuns::new(runs, sorted_runs, chunk).map(Sorted::Runs)
+    MergedRuns::new(runs, sorted_runs, limit).map(Sorted::Runs)
 }
 
 fn write_run<R: Record>(
     spill: &Spill,
     records: &mut Vec<R>,
     scratch: &mut Vec<R>,
+    limit: usize,
 ) -> Result<Vec<SpillExtent>> {
     radix::sort(records, scratch);
-    let mut writer = StreamWriter::new(spill, 256 << 10);
-    for record in records.iter() {
-        put_words(writer.buffer(), &[record.key(), record.weight()][..R::WORDS]);
-        writer.settle()?;
+    let mut writer = FrameWriter::new(spill);
+    for block in records.chunks((limit / 64).clamp(64, BLOCK)) {
+        writer.write(block)?;
     }
     records.clear();
     writer.finish()
 }
 
+/// Writes a stream of packed blocks, each behind its length.
+#[derive(Debug)]
+pub(crate) struct FrameWriter<'s> {
+    stream: StreamWriter<'s>,
+    packer: Packer,
+    block: Vec<u8>,
+}
+
+impl<'s> FrameWriter<'s> {
+    pub fn new(spill: &'s Spill) -> Self {
+        let stream = StreamWriter::new(spill, 256 << 10);
+        Self { stream, packer: Packer::default(), block: Vec::new() }
+    }
+
+    /// Appends a block of records that are sorted by key.
+    pub fn write<R: Record>(&mut self, records: &[R]) -> Result<()> {
+        self.block.clear();
+        self.packer.pack(records, &mut self.block)?;
+        let out = self.stream.buffer();
+        out.extend_from_slice(&(self.block.len() as u32).to_le_bytes());
+        out.extend_from_slice(&self.block);
+        self.stream.settle()
+    }
+
+    /// Writes the rest; returns the extents of the stream.
+    pub fn finish(self) -> Result<Vec<SpillExtent>> {
+        self.stream.finish()
+    }
+}
+
+/// Reads the stream that a [`FrameWriter`] wrote.
+#[derive(Debug)]
+pub(crate) struct FrameReader<'s> {
+    stream: StreamReader<'s>,
+}
+
+impl<'s> FrameReader<'s> {
+    /// Reads the stream in `extents`, `chunk` bytes at a time.
+    pub fn new(spill: &'s Spill, extents: Vec<SpillExtent>, chunk: usize) -> Self {
+        Self { stream: StreamReader::new(spill, extents, chunk) }
+    }
+
+    /// Replaces `out` by the next block; makes it empty at the end.
+    pub fn read<R: Record>(&mut self, unpacker: &mut Unpacker, out: &mut Vec<R>) -> Result<()> {
+        out.clear();
+        let Some(len) = self.stream.peek(4)?.first_chunk::<4>().copied() else { return Ok(()) };
+        let len = u32::from_le_bytes(len) as usize;
+        self.stream.consume(4);
+        self.stream.peek(len)?;
+        unpacker.unpack(self.stream.take(len), out)
+    }
+}
+
+/// One run of a merge, with its decoded block.
+#[derive(Debug)]
+struct RunReader<'s, R> {
+    frames: FrameReader<'s>,
+    block: Vec<R>,
+    at: usize,
+}
+
 /// A merge of sorted runs.
 pub(crate) struct MergedRuns<'s, R> {
-    readers: Vec<StreamReader<'s>>,
+    readers: Vec<RunReader<'s, R>>,
+    unpacker: Unpacker,
     heap: BinaryHeap<Reverse<(u64, u64, usize)>>,
-    record: std::marker::PhantomData<R>,
 }
 
 impl<'s, R: Record> MergedRuns<'s, R> {
-    fn new(spill: &'s Spill, runs: Vec<Vec<SpillExtent>>, chunk: usize) -> Result<Self> {
-        let readers = runs.into_iter().map(|run| StreamReader::new(spill, run, chunk)).collect();
-        let mut merged =
-            Self { readers, heap: BinaryHeap::new(), record: std::marker::PhantomData };
+    fn new(spill: &'s Spill, runs: Vec<Vec<SpillExtent>>, limit: usize) -> Result<Self> {
+        // The read buffers of all runs together take less memory than the records took.
+        let chunk = (limit * 4 / runs.len().max(1)).clamp(4 << 10, 256 << 10);
+        let reader = |run| RunReader {
+            frames: FrameReader::new(spill, run, chunk),
+            block: Vec::new(),
+            at: 0,
+        };
+        let readers: Vec<_> = runs.into_iter().map(reader).collect();
+        let mut merged = Self { readers, unpacker: Unpacker::default(), heap: BinaryHeap::new() };
         for run in 0..merged.readers.len() {
-            let head = Self::head(&mut merged.readers[run])?;
+            let head = merged.head(run)?;
             merged.heap.extend(head.map(|(key, weight)| Reverse((key, weight, run))));
         }
         Ok(merged)
     }
 
-    fn head(reader: &mut StreamReader<'_>) -> Result<Option<(u64, u64)>> {
-        let mut words = words(reader.peek(8 * R::WORDS)?).take(R::WORDS);
-        let head = words.next().map(|key| (key, words.next().unwrap_or(0)));
-        drop(words);
-        reader.consume(8 * R::WORDS);
+    fn head(&mut self, run: usize) -> Result<Option<(u64, u64)>> {
+        let Some(reader) = self.readers.get_mut(run) else { return Ok(None) };
+        if reader.at == reader.block.len() {
+            reader.frames.read(&mut self.unpacker, &mut reader.block)?;
+            reader.at = 0;
+        }
+        let head = reader.block.get(reader.at).map(|record| (record.key(), record.weight()));
+        reader.at += usize::from(head.is_some());
         Ok(head)
     }
 
@@ -99,13 +165,15 @@ impl<'s, R: Record> MergedRuns<'s, R> {
     pub fn fill(&mut self, out: &mut Vec<R>, limit: usize) -> Result<()> {
         out.clear();
         while out.len() < limit {
-            let Some(mut top) = self.heap.peek_mut() else { return Ok(()) };
-            let Reverse((key, weight, run)) = *top;
+            let Some(&Reverse((key, weight, run))) = self.heap.peek() else { return Ok(()) };
             out.push(R::new(key, weight));
-            match Self::head(&mut self.readers[run])? {
-                Some((key, weight)) => *top = Reverse((key, weight, run)),
-                None => {
-                    std::collections::binary_heap::PeekMut::pop(top);
+            let next = self.head(run)?;
+            if let Some(mut top) = self.heap.peek_mut() {
+                match next {
+                    Some((key, weight)) => *top = Reverse((key, weight, run)),
+                    None => {
+                        std::collections::binary_heap::PeekMut::pop(top);
+                    }
                 }
             }
         }
@@ -116,6 +184,7 @@ impl<'s, R: Record> MergedRuns<'s, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sort::partition::{ArcCells, Scatter};
     use crate::sort::radix::Weighted;
 
     #[test]
@@ -124,21 +193,22 @@ mod tests {
         let fs = nakshi_io::write::default_fs();
         let (spill, runs) =
             (Spill::create(&*fs, dir.path(), "a")?, Spill::create(&*fs, dir.path(), "b")?);
-        let mut writer = StreamWriter::new(&spill, 4096);
-        for i in 0..50_000_u64 {
-            put_words(writer.buffer(), &[i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 10_000, i % 7]);
-            writer.settle()?;
+        let mut cells = ArcCells::new(1);
+        cells.add(0, 50_000);
+        let ranges = cells.ranges(1 << 20);
+        let mut sorted = Vec::new();
+        for limit in [1 << 20, 3000] {
+            let mut scatter = Scatter::<Weighted>::new(&spill, &ranges, 16 << 10);
+            for i in 0..50_000_u64 {
+                let target = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 10_000;
+                scatter.push(0, target as u32, i % 7)?;
+            }
+            let [bucket] = scatter.finish()?.try_into().unwrap();
+            assert_eq!(bucket.records, 50_000);
+            sorted.push(sort::<Weighted>(&spill, &runs, &bucket, limit, &mut Vec::new())?);
         }
-        let bucket = Bucket { extents: writer.finish()?, bytes: 800_000 };
-        let Sorted::Memory(all) =
-            sort::<Weighted>(&spill, &runs, &bucket, 1 << 20, &mut Vec::new())?
-        else {
-            panic!("fits");
-        };
-        let Sorted::Runs(mut merged) =
-            sort::<Weighted>(&spill, &runs, &bucket, 3000, &mut Vec::new())?
-        else {
-            panic!("does not fit");
+        let [Sorted::Memory(all), Sorted::Runs(merged)] = &mut sorted[..] else {
+            panic!("the first fits, the second does not");
         };
         let (mut piece, mut joined) = (Vec::new(), Vec::new());
         loop {
@@ -148,7 +218,7 @@ mod tests {
             }
             joined.extend_from_slice(&piece);
         }
-        assert!(all == joined && all.len() == 50_000);
+        assert!(*all == joined && all.len() == 50_000);
         Ok(())
     }
 }

@@ -1,43 +1,62 @@
 //! Edges between provisional ids, which are spooled while the input is read.
 
-use super::spill::{Spill, SpillExtent, put_words, words};
+use super::packed::{self, Packer, Unpacker};
+use super::radix::{self, Record, Weighted};
+use super::spill::{Spill, SpillExtent};
 use super::weights::{WeightBuffer, as_float};
 use crate::Result;
 
-/// Number of edges in a chunk.
-const CHUNK: usize = 32 << 10;
-
-/// A chunk of edges on disk.
+/// A chunk of edges on disk: one packed block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PairChunk {
-    extent: SpillExtent,
-    /// Number of edges.
-    pub edges: usize,
+    pub extent: SpillExtent,
     weighted: bool,
     float: bool,
+}
+
+impl PairChunk {
+    /// Returns true if its weights are floats.
+    pub fn is_float(self) -> bool {
+        self.float
+    }
 }
 
 /// The writer of chunks of edges.
 #[derive(Debug)]
 pub(crate) struct PairWriter<'s> {
     spill: &'s Spill,
+    /// Number of edges in a chunk.
+    chunk: usize,
     pairs: Vec<u64>,
     weights: WeightBuffer,
+    scratch: Vec<u64>,
+    packer: Packer,
     bytes: Vec<u8>,
     chunks: Vec<PairChunk>,
 }
 
 impl<'s> PairWriter<'s> {
-    pub fn new(spill: &'s Spill) -> Self {
-        let (pairs, bytes) = (Vec::with_capacity(CHUNK), Vec::new());
-        Self { spill, pairs, weights: WeightBuffer::default(), bytes, chunks: Vec::new() }
+    /// Makes a writer that takes about `memory` bytes, or three times as much for edges with
+    /// weights. The larger the chunks, the fewer bytes an edge takes.
+    pub fn new(spill: &'s Spill, memory: u64) -> Self {
+        let chunk = usize::try_from(memory / 20).unwrap_or(usize::MAX);
+        Self {
+            spill,
+            chunk: chunk.clamp(16 << 10, packed::MOST),
+            pairs: Vec::new(),
+            weights: WeightBuffer::default(),
+            scratch: Vec::new(),
+            packer: Packer::default(),
+            bytes: Vec::new(),
+            chunks: Vec::new(),
+        }
     }
 
     /// Adds an edge without weight.
     #[inline]
     pub fn push(&mut self, source: u32, target: u32) -> Result<()> {
         self.pairs.push(u64::from(source) << 32 | u64::from(target));
-        if self.pairs.len() >= CHUNK { self.flush() } else { Ok(()) }
+        if self.pairs.len() >= self.chunk { self.flush() } else { Ok(()) }
     }
 
     /// Adds an edge with a weight: the bits of an `f64` if `float`, else of an `i64`.
@@ -63,16 +82,20 @@ impl<'s> PairWriter<'s> {
             return Ok(());
         }
         self.bytes.clear();
-        put_words(&mut self.bytes, &self.pairs);
-        put_words(&mut self.bytes, self.weights.bits());
+        let (weighted, float) = (!self.weights.bits().is_empty(), self.weights.is_float());
+        if weighted {
+            let words = self.weights.bits().iter().map(|&bits| sortable(bits, float));
+            let pairs = self.pairs.iter().zip(words);
+            let mut records: Vec<Weighted> =
+                pairs.map(|(&pair, word)| Weighted::new(pair, word)).collect();
+            radix::sort(&mut records, &mut Vec::new());
+            self.packer.pack(&records, &mut self.bytes)?;
+        } else {
+            radix::sort(&mut self.pairs, &mut self.scratch);
+            self.packer.pack(&self.pairs, &mut self.bytes)?;
+        }
         let extent = self.spill.append(&self.bytes)?;
-        let weighted = !self.weights.bits().is_empty();
-        self.chunks.push(PairChunk {
-            extent,
-            edges: self.pairs.len(),
-            weighted,
-            float: self.weights.is_float(),
-        });
+        self.chunks.push(PairChunk { extent, weighted, float });
         self.pairs.clear();
         self.weights.clear();
         Ok(())
@@ -85,31 +108,49 @@ impl<'s> PairWriter<'s> {
     }
 }
 
-/// Visits the edges of a chunk: source, target, and a word in the order of the weights (see
-/// [`sortable`]), which is 0 without weights.
-pub(crate) fn read_chunk(
-    spill: &Spill,
-    chunk: PairChunk,
-    float: bool,
-    bytes: &mut Vec<u8>,
-    mut visit: impl FnMut(u32, u32, u64) -> Result<()>,
-) -> Result<()> {
-    bytes.resize(chunk.extent.len as usize, 0);
-    spill.read(chunk.extent.offset, bytes)?;
-    let (pairs, weights) = bytes.split_at((chunk.edges * 8).min(bytes.len()));
-    let split = |pair: u64| ((pair >> 32) as u32, pair as u32);
-    if !chunk.weighted {
-        return words(pairs).try_for_each(|pair| {
-            let (source, target) = split(pair);
-            visit(source, target, 0)
-        });
+/// The reader of chunks of edges. Holds its buffers for the next chunk.
+#[derive(Debug, Default)]
+pub(crate) struct PairReader {
+    bytes: Vec<u8>,
+    unpacker: Unpacker,
+    pairs: Vec<u64>,
+    weighted: Vec<Weighted>,
+}
+
+impl PairReader {
+    /// Visits the edges of a chunk: source, target, and a word in the order of the weights (see
+    /// [`sortable`]), which is 0 without weights.
+    pub fn read(
+        &mut self,
+        spill: &Spill,
+        chunk: PairChunk,
+        float: bool,
+        mut visit: impl FnMut(u32, u32, u64) -> Result<()>,
+    ) -> Result<()> {
+        self.bytes.resize(chunk.extent.len as usize, 0);
+        spill.read(chunk.extent.offset, &mut self.bytes)?;
+        let split = |pair: u64| ((pair >> 32) as u32, pair as u32);
+        if !chunk.weighted {
+            self.pairs.clear();
+            self.unpacker.unpack(&self.bytes, &mut self.pairs)?;
+            return self.pairs.iter().try_for_each(|&pair| {
+                let (source, target) = split(pair);
+                visit(source, target, 0)
+            });
+        }
+        self.weighted.clear();
+        self.unpacker.unpack(&self.bytes, &mut self.weighted)?;
+        self.weighted.iter().try_for_each(|record| {
+            let (source, target) = split(record.key());
+            let word = if float && !chunk.float {
+                let int = unsortable(record.weight(), false).cast_signed();
+                sortable(as_float(int).to_bits(), true)
+            } else {
+                record.weight()
+            };
+            visit(source, target, word)
+        })
     }
-    words(pairs).zip(words(weights)).try_for_each(|(pair, bits)| {
-        let (source, target) = split(pair);
-        let bits =
-            if float && !chunk.float { as_float(bits.cast_signed()).to_bits() } else { bits };
-        visit(source, target, sortable(bits, float))
-    })
 }
 
 /// Maps the bits of a weight to a word of the same order.

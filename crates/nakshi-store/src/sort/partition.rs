@@ -1,7 +1,8 @@
 //! Range partition of arcs by source, so that each bucket can be sorted in memory.
 
-use super::radix::Record;
-use super::spill::{Spill, SpillExtent, put_words};
+use super::packed::{self, Packer};
+use super::radix::{self, Record};
+use super::spill::{Spill, SpillExtent};
 use crate::Result;
 
 /// Number of positions with a cell of their own; hubs are among them in the degree layout.
@@ -70,50 +71,77 @@ impl Ranges {
     }
 }
 
-/// The arcs of one bucket on disk.
+/// Bytes of the reference at the head of a block: offset and length of the block before it.
+const LINK: usize = 16;
+
+/// The arcs of one bucket on disk: chains of packed blocks, one of each worker. A block begins with
+/// the place of the block before it, so that memory holds the last ones only.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bucket {
-    pub extents: Vec<SpillExtent>,
-    /// Bytes in all extents.
-    pub bytes: u64,
+    chains: Vec<SpillExtent>,
+    /// Number of arcs in all blocks.
+    pub records: u64,
+}
+
+impl Bucket {
+    /// Visits the blocks, in no particular order, and gives their space back.
+    pub fn consume(&self, spill: &Spill, mut visit: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let mut bytes = Vec::new();
+        for &chain in &self.chains {
+            let mut extent = chain;
+            while extent.len > 0 {
+                bytes.resize(extent.len as usize, 0);
+                spill.read(extent.offset, &mut bytes)?;
+                let (link, block) = bytes.split_at(LINK.min(bytes.len()));
+                visit(block)?;
+                spill.free(extent)?;
+                let mut words = super::spill::words(link);
+                let (offset, len) = (words.next().unwrap_or(0), words.next().unwrap_or(0));
+                extent = SpillExtent { offset, len };
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The arcs that one worker is scattering into buckets.
 #[derive(Debug)]
-pub(crate) struct Scatter<'s> {
+pub(crate) struct Scatter<'s, R> {
     spill: &'s Spill,
     ranges: &'s Ranges,
-    buffers: Vec<Vec<u64>>,
-    words: usize,
+    buffers: Vec<Vec<R>>,
+    /// Number of arcs in a block.
+    block: usize,
+    scratch: Vec<R>,
+    packer: Packer,
     bytes: Vec<u8>,
-    buckets: Vec<Bucket>,
+    /// Last block and number of arcs of each bucket.
+    buckets: Vec<(SpillExtent, u64)>,
 }
 
-impl<'s> Scatter<'s> {
+impl<'s, R: Record> Scatter<'s, R> {
     /// Makes empty buffers, which take `memory` bytes.
     pub fn new(spill: &'s Spill, ranges: &'s Ranges, memory: u64) -> Self {
-        let words = ((memory / 8) as usize / ranges.count).clamp(256, 16 << 10) & !1;
-        let buffers = (0..ranges.count).map(|_| Vec::with_capacity(words)).collect();
+        let block = (memory as usize / size_of::<R>() / ranges.count).clamp(128, packed::MOST / 16);
         Self {
             spill,
             ranges,
-            buffers,
-            words,
+            buffers: (0..ranges.count).map(|_| Vec::with_capacity(block)).collect(),
+            block,
+            scratch: Vec::new(),
+            packer: Packer::default(),
             bytes: Vec::new(),
-            buckets: vec![Bucket::default(); ranges.count],
+            buckets: vec![(SpillExtent { offset: 0, len: 0 }, 0); ranges.count],
         }
     }
 
     /// Adds an arc.
     #[inline]
-    pub fn push<R: Record>(&mut self, source: u32, target: u32, weight: u64) -> Result<()> {
+    pub fn push(&mut self, source: u32, target: u32, weight: u64) -> Result<()> {
         let bucket = self.ranges.bucket(source);
         let buffer = &mut self.buffers[bucket];
-        buffer.push(u64::from(source) << 32 | u64::from(target));
-        if R::WEIGHTED {
-            buffer.push(weight);
-        }
-        if buffer.len() >= self.words { self.flush(bucket) } else { Ok(()) }
+        buffer.push(R::new(u64::from(source) << 32 | u64::from(target), weight));
+        if buffer.len() >= self.block { self.flush(bucket) } else { Ok(()) }
     }
 
     fn flush(&mut self, bucket: usize) -> Result<()> {
@@ -121,13 +149,15 @@ impl<'s> Scatter<'s> {
         if buffer.is_empty() {
             return Ok(());
         }
+        // The sort may exchange its two buffers.
+        radix::sort(buffer, &mut self.scratch);
+        let (last, records) = &mut self.buckets[bucket];
         self.bytes.clear();
-        put_words(&mut self.bytes, buffer);
+        super::spill::put_words(&mut self.bytes, &[last.offset, last.len]);
+        self.packer.pack(buffer, &mut self.bytes)?;
+        *records += buffer.len() as u64;
         buffer.clear();
-        let extent = self.spill.append(&self.bytes)?;
-        let bucket = &mut self.buckets[bucket];
-        bucket.extents.push(extent);
-        bucket.bytes += extent.len;
+        *last = self.spill.append(&self.bytes)?;
         Ok(())
     }
 
@@ -136,7 +166,8 @@ impl<'s> Scatter<'s> {
         for bucket in 0..self.buffers.len() {
             self.flush(bucket)?;
         }
-        Ok(self.buckets)
+        let buckets = self.buckets.into_iter();
+        Ok(buckets.map(|(last, records)| Bucket { chains: vec![last], records }).collect())
     }
 }
 
@@ -146,8 +177,8 @@ pub(crate) fn join(workers: Vec<Vec<Bucket>>) -> Vec<Bucket> {
     for buckets in workers {
         joined.resize(joined.len().max(buckets.len()), Bucket::default());
         for (bucket, more) in joined.iter_mut().zip(buckets) {
-            bucket.extents.extend(more.extents);
-            bucket.bytes += more.bytes;
+            bucket.chains.extend(more.chains);
+            bucket.records += more.records;
         }
     }
     joined

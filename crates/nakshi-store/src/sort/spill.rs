@@ -3,11 +3,53 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use nakshi_io::write::{WriteFile, WriteFs};
 
 use crate::{Error, Result};
+
+/// Counts of the bytes of all spill files of a job.
+#[derive(Debug, Default)]
+pub struct ScratchMeter {
+    written: AtomicU64,
+    live: AtomicU64,
+    peak: AtomicU64,
+}
+
+impl ScratchMeter {
+    /// Returns the bytes written so far.
+    pub fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    /// Returns the bytes that are on the disk now.
+    pub fn live(&self) -> u64 {
+        self.live.load(Ordering::Relaxed)
+    }
+
+    /// Returns the most bytes that were on the disk at a time.
+    pub fn peak(&self) -> u64 {
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, bytes: u64) {
+        self.written.fetch_add(bytes, Ordering::Relaxed);
+        let live = self.live.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.peak.fetch_max(live, Ordering::Relaxed);
+    }
+
+    fn give_back(&self, bytes: u64) {
+        self.live.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Least bytes that are given back to the disk at once: smaller holes cost more calls than they
+/// free.
+const HOLE: u64 = 16 << 10;
+/// File systems give back whole blocks of this size.
+const BLOCK: u64 = 4096;
 
 /// A file without a name: it is unlinked as soon as it is open, so that its space returns to the
 /// disk however the process ends.
@@ -16,6 +58,8 @@ pub struct Spill {
     writer: Mutex<Box<dyn WriteFile>>,
     reader: File,
     path: PathBuf,
+    meter: Arc<ScratchMeter>,
+    freed: AtomicU64,
 }
 
 /// A piece of a [`Spill`].
@@ -33,11 +77,25 @@ impl Spill {
     /// # Errors
     /// The errors of creating it.
     pub fn create(fs: &dyn WriteFs, directory: &Path, name: &str) -> Result<Self> {
+        Self::metered(fs, directory, name, &Arc::default())
+    }
+
+    /// Creates a spill file like [`Spill::create`], whose bytes `meter` counts.
+    ///
+    /// # Errors
+    /// The errors of creating it.
+    pub fn metered(
+        fs: &dyn WriteFs,
+        directory: &Path,
+        name: &str,
+        meter: &Arc<ScratchMeter>,
+    ) -> Result<Self> {
         let path = directory.join(format!("spill-{name}"));
         let writer = Mutex::new(fs.create(&path)?);
         let reader = File::open(&path).map_err(|source| Error::io("open", &path, source))?;
         fs.remove_file(&path)?;
-        Ok(Self { writer, reader, path })
+        let (meter, freed) = (Arc::clone(meter), AtomicU64::new(0));
+        Ok(Self { writer, reader, path, meter, freed })
     }
 
     /// Appends bytes; several threads may call it at the same time.
@@ -48,7 +106,28 @@ impl Spill {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let offset = writer.len();
         writer.append(bytes)?;
+        drop(writer);
+        self.meter.add(bytes.len() as u64);
         Ok(SpillExtent { offset, len: bytes.len() as u64 })
+    }
+
+    /// Gives the space of an extent that nobody will read again back to the disk, but for the
+    /// blocks that it shares with its neighbours.
+    ///
+    /// # Errors
+    /// The errors of the call; none where the file system has no such call.
+    pub fn free(&self, extent: SpillExtent) -> Result<()> {
+        let start = extent.offset.next_multiple_of(BLOCK);
+        let end = (extent.offset + extent.len) / BLOCK * BLOCK;
+        if end < start + HOLE {
+            return Ok(());
+        }
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if writer.punch(start, end - start)? {
+            self.freed.fetch_add(end - start, Ordering::Relaxed);
+            self.meter.give_back(end - start);
+        }
+        Ok(())
     }
 
     /// Fills `buffer` from `offset` on.
@@ -59,6 +138,13 @@ impl Spill {
         self.reader
             .read_exact_at(buffer, offset)
             .map_err(|source| Error::io("read", &self.path, source))
+    }
+}
+
+impl Drop for Spill {
+    fn drop(&mut self) {
+        let writer = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner);
+        self.meter.give_back(writer.len().saturating_sub(*self.freed.get_mut()));
     }
 }
 
@@ -139,6 +225,27 @@ impl<'s> StreamReader<'s> {
     pub fn new(spill: &'s Spill, extents: Vec<SpillExtent>, chunk: usize) -> Self {
         let rest = SpillExtent { offset: 0, len: 0 };
         Self { spill, extents: extents.into_iter(), rest, buffer: Vec::new(), at: 0, chunk }
+    }
+
+    /// Reads the stream from the byte `offset` on.
+    pub(crate) fn behind(
+        spill: &'s Spill,
+        extents: &[SpillExtent],
+        mut offset: u64,
+        chunk: usize,
+    ) -> Self {
+        let mut rest = Vec::new();
+        for extent in extents {
+            let skipped = offset.min(extent.len);
+            offset -= skipped;
+            if skipped < extent.len {
+                rest.push(SpillExtent {
+                    offset: extent.offset + skipped,
+                    len: extent.len - skipped,
+                });
+            }
+        }
+        Self::new(spill, rest, chunk)
     }
 
     /// Returns the buffered bytes, at least `wanted` unless the stream ends before.

@@ -17,7 +17,7 @@ type Page = Box<[u32; PAGE]>;
 /// While edges are read, each worker has counters of its own, and a slot counts the edge ends of
 /// its id. Then the counters of all workers are added up. Once the layout is known, a slot holds
 /// the position of its id in the layout. Ids beyond the limit, or on pages for which there is no
-/// memory, go to an [`super::Interner`] instead. The division of ids between the two does not
+/// memory, go to [`super::IntBatch`] instead. The division of ids between the two does not
 /// affect the store.
 #[derive(Default)]
 pub(crate) struct Direct {
@@ -28,6 +28,8 @@ pub(crate) struct Direct {
     used: u64,
     allowed: u64,
     ceiling: u64,
+    /// True once an id was refused for want of memory.
+    full: bool,
 }
 
 debug_by!(Direct, used);
@@ -64,6 +66,7 @@ impl Direct {
             || directory > self.allowed / 4
             || self.used + directory * 2 + bytes > self.allowed
         {
+            self.full |= number < (1 << 32) / PAGE as u64 && self.allowed == self.ceiling;
             return false;
         }
         let number = number as usize;
@@ -73,6 +76,22 @@ impl Direct {
         self.pages[number] = Some(Box::new([0; PAGE]));
         self.used += bytes;
         true
+    }
+
+    /// Returns true once an id below 2^32 was refused for want of memory.
+    pub fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// Returns the bytes in use.
+    pub fn memory(&self) -> u64 {
+        self.used + self.pages.len() as u64 * 8
+    }
+
+    /// Takes all counted ids away, and admits none any more.
+    pub fn retire(&mut self) -> Self {
+        let declared = std::mem::take(&mut self.declared);
+        std::mem::replace(self, Self { declared, ..Self::default() })
     }
 
     /// Counts one edge end at an admitted id.
@@ -163,7 +182,7 @@ impl Direct {
     }
 
     /// Returns the numbers of the pages that contain vertices.
-    fn page_numbers(&self) -> impl Iterator<Item = u64> + use<> {
+    fn page_numbers(&self) -> Range<u64> {
         let end = self.declared.last().map_or(0, |range| range.end.div_ceil(PAGE as u64));
         0..end.max(self.pages.len() as u64)
     }
@@ -180,7 +199,13 @@ impl Direct {
 
     /// Returns the vertices and their counts, ascending by id.
     pub fn vertices(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.page_numbers().flat_map(move |number| {
+        self.vertices_from(0)
+    }
+
+    /// Returns the vertices from the page of `start` on, and their counts, ascending by id.
+    pub fn vertices_from(&self, start: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let numbers = self.page_numbers();
+        (numbers.start.max(start / PAGE as u64)..numbers.end).flat_map(move |number| {
             let page = self.pages.get(number as usize).and_then(Option::as_ref);
             let bare = page.is_none().then(|| self.declared_on(number).map(|id| (id, 0)));
             let counted = page.map(|page| {
@@ -215,14 +240,14 @@ impl Direct {
         Ok(())
     }
 
-    /// Replaces the counter of an id by its position in the layout.
+    /// Replaces the counter of an id by its rank, or by its position in the layout.
     pub fn set_place(&mut self, id: u64, place: u32) {
         if let Some(slot) = self.slot_mut(id) {
             *slot = place;
         }
     }
 
-    /// Returns the position of an id, once it is set.
+    /// Returns the number that was set at an id.
     #[inline]
     pub fn place(&self, id: u32) -> u32 {
         match self.pages.get(id as usize / PAGE) {

@@ -1,38 +1,86 @@
 //! The dictionary maps external ids to positions in the layout, under a memory cap.
 //!
-//! Workers give ids provisional numbers: a small integer is its own number ([`Direct`]); any other
-//! id gets its number in a hash table ([`Interner`]). When a table outgrows its share of memory,
-//! the worker writes its ids to disk as a sorted run and begins a new *generation* with an empty
-//! table. The edges of a generation refer to its numbers only. In the end a merge of all runs
-//! visits the distinct ids in ascending order, and gives the position of each id to all generations
-//! that know it. Only one table at a time has to fit in memory, for any size of input.
+//! Workers give ids provisional numbers: a small integer is its own number ([`Direct`]); another
+//! integer of 64 bits is numbered in a batch of edges ([`IntBatch`]), any other id in a hash table
+//! ([`Interner`]). When a batch or a table outgrows its share of memory, the worker writes its ids
+//! to disk as a sorted run and begins a new *generation*. The edges of a generation refer to its
+//! numbers only. In the end one merge of all runs, in parallel over ranges of the ids, gives every
+//! id its rank: it writes the distinct ids, and for each run the ranks of its ids. Only the table of
+//! one generation at a time has to fit in memory, for any size of input.
+//!
+//! Integers are merged as integers. If some id is none, all are merged by their bytes, and so are
+//! all if some integer exceeds 64 bits.
 
 mod direct;
+mod int_batch;
+mod int_run;
 mod interner;
+mod merge;
 mod order;
+mod places;
 mod runs;
 
 use std::collections::HashMap;
 
 pub(crate) use direct::Direct;
+pub(crate) use int_batch::{IntBatch, integer64};
+pub(crate) use int_run::IntRun;
 pub(crate) use interner::Interner;
 pub(crate) use order::IdOrder;
-pub(crate) use runs::{DIRECT, IdKey, IdRun, MergedId, merge};
+pub(crate) use runs::{IdKey, IdRun};
 
-use crate::sort::spill::{Spill, SpillExtent, StreamReader, StreamWriter, put_words, words};
+use int_run::IntReader;
+use merge::{Merged, RunReader, merge};
+use places::Places;
+use runs::{ByteKey, ByteReader, sorted_runs};
+
+use crate::hooks::Hooks;
+use crate::sort::spill::{Spill, StreamWriter};
 use crate::{Error, Result};
+
+/// The generation of the ids that [`Direct`] counts.
+const DIRECT: u32 = u32::MAX;
+
+/// The ids of a generation.
+#[derive(Debug)]
+pub(crate) enum Run {
+    /// Integers of 64 bits, numbered in their order.
+    Ints(IntRun),
+    /// Other ids.
+    Bytes(IdRun),
+}
+
+/// Memory and threads of the dictionary, once all ids are collected.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DictionaryBudget {
+    /// Bytes for the merge, and for the positions of all ids.
+    pub memory: u64,
+    pub threads: usize,
+}
 
 /// All ids of the input.
 #[derive(Debug)]
 pub(crate) struct Dictionary<'s> {
     spill: &'s Spill,
     direct: Direct,
-    runs: Vec<IdRun>,
+    /// Nothing if [`Direct`] counts all ids.
+    merged: Option<Merged>,
+    /// True if the keys of the merge are integers.
+    ints: bool,
     order: IdOrder,
     memory: u64,
     /// Number of ids in each generation.
     sizes: Vec<u32>,
-    places: Vec<Vec<SpillExtent>>,
+    places: Option<Places>,
+}
+
+/// An id of the input.
+pub(crate) struct NamedId<'m> {
+    pub key: &'m IdKey,
+    /// Number of edge ends at this id.
+    pub ends: u64,
+    /// Number of the id by which [`Dictionary::names`] and [`Dictionary::direct_name`] call it.
+    pub name: u32,
 }
 
 /// The result of a pass over the ids.
@@ -46,24 +94,152 @@ pub(crate) struct IdCensus {
     pub last: Option<IdKey>,
 }
 
+/// Runs of integers, and those that [`Direct`] counts.
+struct IntRuns<'r> {
+    spill: &'r Spill,
+    runs: &'r [IntRun],
+    direct: &'r Direct,
+}
+
+impl merge::Runs for IntRuns<'_> {
+    type Key = i128;
+    type Reader<'r>
+        = IntReader<'r>
+    where
+        Self: 'r;
+
+    fn marks(&self) -> Vec<i128> {
+        self.runs.iter().flat_map(|run| &run.marks).map(|mark| mark.key).collect()
+    }
+
+    fn readers(&self, from: Option<&i128>, memory: u64) -> Result<Vec<(u32, IntReader<'_>)>> {
+        let chunk = chunk(memory, self.runs.len());
+        let mut readers = Vec::new();
+        for run in self.runs {
+            let reader = IntReader::run(self.spill, run, from, chunk)?;
+            readers.extend(reader.map(|reader| (run.generation, reader)));
+        }
+        let direct = IntReader::direct(self.direct, from)?;
+        readers.extend(direct.map(|reader| (DIRECT, reader)));
+        Ok(readers)
+    }
+}
+
+/// Runs of ids as bytes.
+struct ByteRuns<'r> {
+    spill: &'r Spill,
+    runs: &'r [IdRun],
+}
+
+impl merge::Runs for ByteRuns<'_> {
+    type Key = ByteKey;
+    type Reader<'r>
+        = ByteReader<'r>
+    where
+        Self: 'r;
+
+    fn marks(&self) -> Vec<ByteKey> {
+        self.runs.iter().flat_map(|run| &run.marks).map(|mark| mark.key.clone()).collect()
+    }
+
+    fn readers(&self, from: Option<&ByteKey>, memory: u64) -> Result<Vec<(u32, ByteReader<'_>)>> {
+        let chunk = chunk(memory, self.runs.len());
+        let mut readers = Vec::new();
+        for run in self.runs {
+            let reader = ByteReader::new(self.spill, run, from, chunk)?;
+            readers.extend(reader.map(|reader| (run.generation, reader)));
+        }
+        Ok(readers)
+    }
+}
+
+/// Returns the bytes of each of so many read buffers.
+fn chunk(memory: u64, buffers: usize) -> usize {
+    (memory / (buffers as u64 + 1)).clamp(1 << 10, 256 << 10) as usize
+}
+
 impl<'s> Dictionary<'s> {
-    /// Combines what the workers collected. `sizes[g]` is the number of ids in generation `g`; the
-    /// runs are in any order.
+    /// Merges what the workers collected. `sizes[g]` is the number of ids in generation `g`; the
+    /// runs are in any order; `canonical` says that all ids are integers.
     pub fn new(
         spill: &'s Spill,
         direct: Direct,
-        runs: Vec<IdRun>,
+        runs: Vec<Run>,
         sizes: Vec<u32>,
         canonical: bool,
-        memory: u64,
+        budget: DictionaryBudget,
+        hooks: &Hooks,
     ) -> Result<Self> {
         let order = if canonical { IdOrder::Integer } else { IdOrder::Bytes };
-        let mut runs =
-            runs.into_iter().map(|run| run.reorder(spill, order)).collect::<Result<Vec<_>>>()?;
-        if order == IdOrder::Bytes {
-            direct_runs(spill, &direct, memory, &mut runs)?;
+        let DictionaryBudget { memory, threads } = budget;
+        let ints = canonical && runs.iter().all(|run| matches!(run, Run::Ints(_)));
+        let mut dictionary =
+            Self { spill, direct, merged: None, ints, order, memory, sizes, places: None };
+        let check = || hooks.check();
+        if ints && !runs.is_empty() {
+            let runs: Vec<IntRun> = runs
+                .into_iter()
+                .filter_map(|run| match run {
+                    Run::Ints(run) => Some(run),
+                    Run::Bytes(_) => None,
+                })
+                .collect();
+            let all = IntRuns { spill, runs: &runs, direct: &dictionary.direct };
+            dictionary.merged = Some(merge(spill, &all, memory, threads, &check)?);
+            runs.iter().try_for_each(|run| run.free(spill))?;
+        } else if !ints {
+            let runs = dictionary.as_bytes(runs)?;
+            let all = ByteRuns { spill, runs: &runs };
+            dictionary.merged = Some(merge(spill, &all, memory, threads, &check)?);
+            runs.iter().try_for_each(|run| run.free(spill))?;
         }
-        Ok(Self { spill, direct, runs, order, memory, sizes, places: Vec::new() })
+        dictionary.set_direct(|rank| rank as u32)?;
+        Ok(dictionary)
+    }
+
+    /// Returns all ids, counted ones too, as runs of bytes in the order of the dictionary.
+    fn as_bytes(&self, runs: Vec<Run>) -> Result<Vec<IdRun>> {
+        let (spill, order, memory) = (self.spill, self.order, self.memory);
+        let mut all = Vec::new();
+        for run in runs {
+            let run = match run {
+                Run::Bytes(run) => {
+                    all.extend(run.reorder(spill, order, memory)?);
+                    continue;
+                }
+                Run::Ints(run) => run,
+            };
+            let mut reader = IntReader::run(spill, &run, None, 256 << 10)?;
+            let next = || {
+                let Some(open) = &mut reader else { return Ok(None) };
+                let entry = open.entry();
+                let found = (entry.key.to_string().into_bytes(), entry.number, entry.ends);
+                if !open.advance()? {
+                    reader = None;
+                }
+                Ok(Some(found))
+            };
+            all.extend(sorted_runs(spill, run.generation, order, memory, next)?);
+            run.free(spill)?;
+        }
+        let mut vertices = self.direct.vertices();
+        let next = || {
+            let vertex = vertices.next();
+            Ok(vertex.map(|(id, ends)| (id.to_string().into_bytes(), id as u32, ends)))
+        };
+        all.extend(sorted_runs(spill, DIRECT, order, memory, next)?);
+        Ok(all)
+    }
+
+    /// Replaces the number of each counted id by what `number` makes of its rank.
+    fn set_direct(&mut self, mut number: impl FnMut(u64) -> u32) -> Result<()> {
+        let Some(merged) = &self.merged else { return Ok(()) };
+        for mut ranks in merged.ranks(self.spill, DIRECT, 256 << 10) {
+            while let Some((id, rank)) = ranks.next()? {
+                self.direct.set_place(id.into(), number(rank));
+            }
+        }
+        Ok(())
     }
 
     /// Returns the order of the ids.
@@ -72,13 +248,37 @@ impl<'s> Dictionary<'s> {
     }
 
     /// Visits the ids in ascending order.
-    pub fn visit(&self, visit: &mut dyn FnMut(MergedId<'_>) -> Result<()>) -> Result<()> {
-        let direct = (self.order == IdOrder::Integer).then_some(&self.direct);
-        merge(self.spill, &self.runs, direct, self.order, self.memory, visit)
+    pub fn visit(&self, visit: &mut dyn FnMut(NamedId<'_>) -> Result<()>) -> Result<()> {
+        let Some(merged) = &self.merged else {
+            return self.direct.vertices().try_for_each(|(id, ends)| {
+                visit(NamedId { key: &IdKey::Int(id.into()), ends, name: id as u32 })
+            });
+        };
+        let mut rank = 0_u32;
+        let mut named = |key: &IdKey, ends| {
+            let name = rank;
+            rank = rank.wrapping_add(1);
+            visit(NamedId { key, ends, name })
+        };
+        if self.ints {
+            return merged
+                .visit(self.spill, &mut |key: &i128, ends| named(&IdKey::Int(*key), ends));
+        }
+        let mut id = IdKey::Bytes(Vec::new());
+        merged.visit(self.spill, &mut |key: &ByteKey, ends| {
+            if let IdKey::Bytes(bytes) = &mut id {
+                bytes.clone_from(&key.bytes);
+            }
+            named(&id, ends)
+        })
     }
 
     /// Counts the ids, in total and by degree, and passes each with its rank to `see`.
-    pub fn census(&self, see: &mut dyn FnMut(u64, &MergedId<'_>)) -> Result<IdCensus> {
+    pub fn census(&self, see: &mut dyn FnMut(u64, &NamedId<'_>)) -> Result<IdCensus> {
+        // Checked first, since ranks and positions of more vertices would not fit.
+        if let Some(merged) = &self.merged {
+            check_count(merged.vertices())?;
+        }
         let mut census = IdCensus::default();
         let mut small = vec![0_u64; 4096];
         self.visit(&mut |entry| {
@@ -98,100 +298,109 @@ impl<'s> Dictionary<'s> {
             Ok(())
         })?;
         census.degrees.extend((0..).zip(small).filter(|(_, count)| *count > 0));
-        if census.vertices > 1 << 32 {
-            return Err(Error::Unsupported(format!(
-                "{} vertices; this version holds up to 2^32 = 4294967296",
-                census.vertices
-            )));
-        }
+        check_count(census.vertices)?;
         Ok(census)
     }
 
     /// Gives every id the position that `place(id, edge ends)` returns; calls it in ascending
     /// order.
     pub fn assign(&mut self, place: &mut dyn FnMut(&IdKey, u64) -> Result<u32>) -> Result<()> {
-        if self.runs.is_empty() {
-            return self.direct.replace(|id, ends| place(&IdKey::Int(id), ends));
+        let Some(merged) = &self.merged else {
+            return self.direct.replace(|id, ends| place(&IdKey::Int(id.into()), ends));
+        };
+        let places = if merged.vertices() * 4 <= self.memory {
+            let mut places = Vec::with_capacity(merged.vertices() as usize);
+            self.visit(&mut |id| {
+                places.push(place(id.key, id.ends)?);
+                Ok(())
+            })?;
+            Places::Memory(places)
+        } else {
+            let mut writer = StreamWriter::new(self.spill, 256 << 10);
+            self.visit(&mut |id| {
+                writer.buffer().extend_from_slice(&place(id.key, id.ends)?.to_le_bytes());
+                writer.settle()
+            })?;
+            Places::Disk(writer.finish()?)
+        };
+        let ranks = merged.ranks(self.spill, DIRECT, 256 << 10);
+        let direct = &mut self.direct;
+        places.look_up(self.spill, ranks, |_, id, place| direct.set_place(id.into(), place))?;
+        self.places = Some(places);
+        Ok(())
+    }
+
+    /// Returns the position of a small integer.
+    #[inline]
+    pub fn direct_place(&self, id: u32) -> u32 {
+        self.direct.place(id)
+    }
+
+    /// Returns the name of a small integer, before positions are assigned.
+    #[inline]
+    pub fn direct_name(&self, id: u32) -> u32 {
+        if self.merged.is_some() { self.direct.place(id) } else { id }
+    }
+
+    /// Returns the number of generations whose tables fit in `memory` bytes from this one on, at
+    /// least one.
+    pub fn fitting(&self, generations: impl Iterator<Item = u32>, memory: u64) -> usize {
+        let mut bytes = 0;
+        let sizes = generations.map(|generation| u64::from(self.size(generation)) * 4);
+        let fits = |size: &u64| {
+            bytes += size;
+            bytes <= memory
+        };
+        sizes.take_while(fits).count().max(1)
+    }
+
+    fn size(&self, generation: u32) -> u32 {
+        self.sizes.get(generation as usize).copied().unwrap_or(0)
+    }
+
+    /// Returns the name of each number of a generation.
+    pub fn names(&self, generation: u32) -> Result<Vec<u32>> {
+        let mut names = vec![0; self.size(generation) as usize];
+        let Some(merged) = &self.merged else { return Ok(names) };
+        for mut ranks in merged.ranks(self.spill, generation, 256 << 10) {
+            while let Some((number, rank)) = ranks.next()? {
+                if let Some(slot) = names.get_mut(number as usize) {
+                    *slot = rank as u32;
+                }
+            }
         }
-        let chunk = (self.memory / (self.sizes.len() as u64 + 1)).clamp(4 << 10, 64 << 10) as usize;
-        let spill = self.spill;
-        let mut writers: Vec<_> =
-            self.sizes.iter().map(|_| StreamWriter::new(spill, chunk)).collect();
-        // The merge still reads the counters, so the positions are spooled until it has ended.
-        let mut direct_places = StreamWriter::new(spill, 256 << 10);
-        self.visit(&mut |entry| {
-            let place = place(entry.key, entry.ends)?;
-            for &(generation, number) in entry.known {
-                let word = u64::from(number) | u64::from(place) << 32;
-                let writer = match writers.get_mut(generation as usize) {
-                    Some(writer) if generation != DIRECT => writer,
-                    _ => &mut direct_places,
-                };
-                put_words(writer.buffer(), &[word]);
-                writer.settle()?;
-            }
-            Ok(())
-        })?;
-        self.places = writers.into_iter().map(StreamWriter::finish).collect::<Result<_>>()?;
-        let direct_places = direct_places.finish()?;
-        for_each_word(self.spill, direct_places, |word| {
-            self.direct.set_place(word & 0xffff_ffff, (word >> 32) as u32);
-        })
+        Ok(names)
     }
 
-    /// Returns the small integers, whose counters are now positions.
-    pub fn direct(&self) -> &Direct {
-        &self.direct
-    }
-
-    /// Returns the position of each number of a generation.
-    pub fn table(&self, generation: u32) -> Result<Vec<u32>> {
-        let size = self.sizes.get(generation as usize).copied().unwrap_or(0);
-        let mut table = vec![0_u32; size as usize];
-        let extents = self.places.get(generation as usize).cloned().unwrap_or_default();
-        for_each_word(self.spill, extents, |word| {
-            if let Some(slot) = table.get_mut((word & 0xffff_ffff) as usize) {
-                *slot = (word >> 32) as u32;
+    /// Returns for each of some generations the position of each of its numbers. Their ranks are
+    /// gone then.
+    pub fn tables(&self, generations: &[u32]) -> Result<Vec<Vec<u32>>> {
+        let mut tables: Vec<Vec<u32>> =
+            generations.iter().map(|&generation| vec![0; self.size(generation) as usize]).collect();
+        let (Some(merged), Some(places)) = (&self.merged, &self.places) else { return Ok(tables) };
+        let chunk = chunk(1 << 20, generations.len());
+        let (mut readers, mut owners) = (Vec::new(), Vec::new());
+        for (owner, &generation) in generations.iter().enumerate() {
+            let ranks = merged.ranks(self.spill, generation, chunk);
+            owners.resize(owners.len() + ranks.len(), owner);
+            readers.extend(ranks);
+        }
+        places.look_up(self.spill, readers, |reader, number, place| {
+            let table = owners.get(reader).and_then(|&owner| tables.get_mut(owner));
+            if let Some(slot) = table.and_then(|table| table.get_mut(number as usize)) {
+                *slot = place;
             }
         })?;
-        Ok(table)
+        generations.iter().try_for_each(|&generation| merged.free(self.spill, generation))?;
+        Ok(tables)
     }
 }
 
-fn for_each_word(
-    spill: &Spill,
-    extents: Vec<SpillExtent>,
-    mut visit: impl FnMut(u64),
-) -> Result<()> {
-    let mut reader = StreamReader::new(spill, extents, 256 << 10);
-    loop {
-        let bytes = reader.peek(8)?;
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        let whole = bytes.len() / 8 * 8;
-        words(bytes).for_each(&mut visit);
-        reader.consume(whole);
-    }
-}
-
-/// Writes the counted integers as runs in the order of their bytes, to be merged with other ids.
-fn direct_runs(spill: &Spill, direct: &Direct, memory: u64, runs: &mut Vec<IdRun>) -> Result<()> {
-    // An entry takes about 64 bytes here.
-    let limit = usize::try_from(memory / 64).unwrap_or(usize::MAX).max(1024);
-    let mut entries: Vec<(Vec<u8>, u32, u64)> = Vec::new();
-    let mut vertices = direct.vertices().peekable();
-    while vertices.peek().is_some() {
-        entries.clear();
-        entries.extend(
-            vertices
-                .by_ref()
-                .take(limit)
-                .map(|(id, ends)| (id.to_string().into_bytes(), id as u32, ends)),
-        );
-        entries.sort_unstable();
-        let sorted = entries.iter().map(|(key, number, ends)| (key.as_slice(), *number, *ends));
-        runs.push(IdRun::write(spill, DIRECT, IdOrder::Bytes, sorted)?);
+fn check_count(vertices: u64) -> Result<()> {
+    if vertices > 1 << 32 {
+        return Err(Error::Unsupported(format!(
+            "{vertices} vertices; this version holds up to 2^32 = 4294967296"
+        )));
     }
     Ok(())
 }

@@ -1,21 +1,22 @@
-//! Sorted runs of ids on disk, and their merge.
+//! Sorted runs of ids as bytes on disk.
 
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
 
-use super::Direct;
+use super::merge::{Entry, Mark, RunKey, RunReader, marks_before};
 use super::order::IdOrder;
 use crate::Result;
 use crate::sort::spill::{Spill, SpillExtent, StreamReader, StreamWriter};
 
-/// The pseudo-generation of ids that [`Direct`] counts.
-pub(crate) const DIRECT: u32 = u32::MAX;
+/// Entries between two marks of a run.
+const MARK: u32 = 8 << 10;
+/// Most bytes of an entry without its key: four numbers.
+const ENTRY: usize = 40;
 
-/// An external id in a run.
+/// An external id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum IdKey {
-    /// An integer below 2^64 (in integer order only).
-    Int(u64),
+    /// An integer of 64 bits, with or without sign (in integer order only).
+    Int(i128),
     /// The id as it was written in the input.
     Bytes(Vec<u8>),
 }
@@ -28,14 +29,76 @@ impl IdKey {
             Self::Bytes(bytes) => bytes.clone(),
         }
     }
+}
 
-    fn compare(&self, other: &Self, order: IdOrder) -> Ordering {
-        match (self, other) {
-            (Self::Int(a), Self::Int(b)) => a.cmp(b),
-            (Self::Bytes(a), Self::Bytes(b)) => order.compare(a, b),
-            _ => order.compare(&self.to_bytes(), &other.to_bytes()),
-        }
+/// An id in a run, which knows its order.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ByteKey {
+    order: IdOrder,
+    pub bytes: Vec<u8>,
+}
+
+impl Clone for ByteKey {
+    fn clone(&self) -> Self {
+        Self { order: self.order, bytes: self.bytes.clone() }
     }
+
+    fn clone_from(&mut self, other: &Self) {
+        self.order = other.order;
+        self.bytes.clone_from(&other.bytes);
+    }
+}
+
+impl Ord for ByteKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.order.compare(&self.bytes, &other.bytes)
+    }
+}
+
+impl PartialOrd for ByteKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl RunKey for ByteKey {
+    const FIRST: Self = Self { order: IdOrder::Bytes, bytes: Vec::new() };
+
+    fn put(&self, before: &Self, ends: u64, out: &mut Vec<u8>) {
+        put_entry(out, &self.bytes, &before.bytes, [0, ends]);
+    }
+
+    fn take(&mut self, stream: &mut StreamReader<'_>) -> Result<Option<u64>> {
+        Ok(take_entry(stream, &mut self.bytes)?.map(|[_, ends]| ends))
+    }
+}
+
+/// Appends a key behind `before`, as the length of what both begin with and the rest, with two
+/// numbers.
+fn put_entry(out: &mut Vec<u8>, key: &[u8], before: &[u8], numbers: [u64; 2]) {
+    let shared = key.iter().zip(before).take_while(|(a, b)| a == b).count();
+    let rest = key.get(shared..).unwrap_or_default();
+    for number in [shared as u64, rest.len() as u64, numbers[0], numbers[1]] {
+        crate::varint::put(out, number);
+    }
+    out.extend_from_slice(rest);
+}
+
+/// Makes `key` the one behind itself in a stream, and returns its two numbers.
+fn take_entry(stream: &mut StreamReader<'_>, key: &mut Vec<u8>) -> Result<Option<[u64; 2]>> {
+    let bytes = stream.peek(ENTRY)?;
+    let mut at = 0;
+    let mut next = || crate::varint::get(bytes, &mut at);
+    let (Some(shared), Some(rest), Some(number), Some(ends)) = (next(), next(), next(), next())
+    else {
+        return Ok(None);
+    };
+    stream.consume(at);
+    let rest = usize::try_from(rest).unwrap_or(usize::MAX);
+    stream.peek(rest)?;
+    key.truncate(usize::try_from(shared).unwrap_or(usize::MAX));
+    key.extend_from_slice(stream.take(rest));
+    Ok(Some([number, ends]))
 }
 
 /// A sorted sequence of ids on disk: `(id, number in its generation, edge ends)`.
@@ -43,6 +106,7 @@ impl IdKey {
 pub(crate) struct IdRun {
     pub generation: u32,
     pub order: IdOrder,
+    pub(super) marks: Vec<Mark<ByteKey>>,
     extents: Vec<SpillExtent>,
 }
 
@@ -55,162 +119,118 @@ impl IdRun {
         keys: impl Iterator<Item = (&'k [u8], u32, u64)>,
     ) -> Result<Self> {
         let mut writer = StreamWriter::new(spill, 256 << 10);
-        for (key, number, count) in keys {
+        let (mut before, mut marks, mut offset) = (Vec::new(), Vec::new(), 0);
+        for (count, (key, number, ends)) in (0_u32..).zip(keys) {
+            if count.is_multiple_of(MARK) && count > 0 {
+                let key = ByteKey { order, bytes: before.clone() };
+                marks.push(Mark { key, number: 0, offset });
+            }
             let out = writer.buffer();
-            out.extend_from_slice(&(key.len() as u32).to_le_bytes());
-            out.extend_from_slice(&number.to_le_bytes());
-            out.extend_from_slice(&count.to_le_bytes());
-            out.extend_from_slice(key);
+            let old = out.len();
+            put_entry(out, key, &before, [number.into(), ends]);
+            offset += (out.len() - old) as u64;
+            before.clear();
+            before.extend_from_slice(key);
             writer.settle()?;
         }
-        Ok(Self { generation, order, extents: writer.finish()? })
+        Ok(Self { generation, order, marks, extents: writer.finish()? })
     }
 
-    /// Returns the run in another order. Takes the memory that its generation took.
-    pub fn reorder(self, spill: &Spill, order: IdOrder) -> Result<Self> {
+    /// Returns the run in another order, in pieces that take about `memory` bytes.
+    pub fn reorder(self, spill: &Spill, order: IdOrder, memory: u64) -> Result<Vec<Self>> {
         if self.order == order {
-            return Ok(self);
+            return Ok(vec![self]);
         }
-        let mut reader = RunReader::new(spill, &self, 256 << 10);
-        let mut entries: Vec<(Vec<u8>, u32, u64)> = Vec::new();
-        while let Some((key, number, count)) = reader.next()? {
-            entries.push((key.to_vec(), number, count));
-        }
-        entries.sort_unstable_by(|a, b| order.compare(&a.0, &b.0));
-        Self::write(
-            spill,
-            self.generation,
-            order,
-            entries.iter().map(|(k, n, c)| (k.as_slice(), *n, *c)),
-        )
+        let mut reader = ByteReader::new(spill, &self, None, 256 << 10)?;
+        let next = move || {
+            let Some(open) = &mut reader else { return Ok(None) };
+            let entry = open.entry();
+            let found = (entry.key.bytes.clone(), entry.number, entry.ends);
+            if !open.advance()? {
+                reader = None;
+            }
+            Ok(Some(found))
+        };
+        let runs = sorted_runs(spill, self.generation, order, memory, next)?;
+        self.free(spill)?;
+        Ok(runs)
+    }
+
+    /// Gives the space of the run back.
+    pub fn free(&self, spill: &Spill) -> Result<()> {
+        self.extents.iter().try_for_each(|&extent| spill.free(extent))
     }
 }
 
-struct RunReader<'s> {
-    stream: StreamReader<'s>,
-}
-
-impl<'s> RunReader<'s> {
-    fn new(spill: &'s Spill, run: &IdRun, chunk: usize) -> Self {
-        Self { stream: StreamReader::new(spill, run.extents.clone(), chunk) }
-    }
-
-    fn next(&mut self) -> Result<Option<(&[u8], u32, u64)>> {
-        let head = self.stream.peek(16)?;
-        let Some((fixed, _)) = head.split_first_chunk::<16>() else { return Ok(None) };
-        let [a, b, c, d, e, f, g, h, count @ ..] = *fixed;
-        let len = u32::from_le_bytes([a, b, c, d]) as usize;
-        let number = u32::from_le_bytes([e, f, g, h]);
-        self.stream.consume(16);
-        // The key stays in the reader's buffer until the next call.
-        self.stream.peek(len)?;
-        let key = self.stream.take(len);
-        Ok(Some((key, number, u64::from_le_bytes(count))))
-    }
-}
-
-/// The first remaining entry of one run in the merge; the entry with the smallest key compares
-/// greatest.
-struct MergeHead {
-    key: IdKey,
-    generation: u32,
-    number: u32,
-    count: u64,
-    reader: usize,
-    order: IdOrder,
-}
-
-impl Ord for MergeHead {
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.key.compare(&self.key, self.order).then_with(|| other.reader.cmp(&self.reader))
-    }
-}
-
-impl PartialOrd for MergeHead {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for MergeHead {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for MergeHead {}
-
-/// One distinct id of the merge.
-pub(crate) struct MergedId<'m> {
-    pub key: &'m IdKey,
-    /// Number of edge ends at this id.
-    pub ends: u64,
-    /// Generations that contain the id, with its number in each.
-    pub known: &'m [(u32, u32)],
-}
-
-/// Visits all distinct ids in ascending order.
-///
-/// `direct` is merged as a run of its own if it is in the same order, that is, unless some id is
-/// not an integer; `memory` bounds the read buffers.
-pub(crate) fn merge(
+/// Sorts ids of a generation into runs, in about `memory` bytes.
+pub(super) fn sorted_runs(
     spill: &Spill,
-    runs: &[IdRun],
-    direct: Option<&Direct>,
+    generation: u32,
     order: IdOrder,
     memory: u64,
-    visit: &mut dyn FnMut(MergedId<'_>) -> Result<()>,
-) -> Result<()> {
-    let mut integers = direct.map(Direct::vertices).into_iter().flatten();
-    if runs.is_empty() {
-        for (id, ends) in integers {
-            visit(MergedId { key: &IdKey::Int(id), ends, known: &[(DIRECT, id as u32)] })?;
-        }
-        return Ok(());
-    }
-    let chunk = (memory / (runs.len() as u64 + 1)).clamp(4 << 10, 256 << 10) as usize;
-    let mut readers: Vec<RunReader<'_>> =
-        runs.iter().map(|run| RunReader::new(spill, run, chunk)).collect();
-    let mut heap = BinaryHeap::with_capacity(readers.len() + 1);
-    for (reader, run) in runs.iter().enumerate() {
-        if let Some((key, number, count)) = readers[reader].next()? {
-            let key = IdKey::Bytes(key.to_vec());
-            heap.push(MergeHead { key, generation: run.generation, number, count, reader, order });
-        }
-    }
-    let mut next_integer = move || {
-        let (id, count) = integers.next()?;
-        let (key, number) = (IdKey::Int(id), id as u32);
-        Some(MergeHead { key, generation: DIRECT, number, count, reader: usize::MAX, order })
-    };
-    heap.extend(next_integer());
-    let mut known = Vec::new();
-    while let Some(first) = heap.peek() {
-        let key = first.key.clone();
-        let mut ends = 0;
-        known.clear();
-        while let Some(mut top) =
-            heap.peek_mut().filter(|top| top.key.compare(&key, order) == Ordering::Equal)
+    mut next: impl FnMut() -> Result<Option<(Vec<u8>, u32, u64)>>,
+) -> Result<Vec<IdRun>> {
+    // An entry takes about 64 bytes here.
+    let limit = usize::try_from(memory / 64).unwrap_or(usize::MAX).max(1024);
+    let mut runs = Vec::new();
+    loop {
+        let mut entries: Vec<(Vec<u8>, u32, u64)> = Vec::new();
+        while entries.len() < limit
+            && let Some(entry) = next()?
         {
-            ends += top.count;
-            known.push((top.generation, top.number));
-            let advanced = if top.generation == DIRECT && top.reader == usize::MAX {
-                next_integer().map(|head| *top = head).is_some()
-            } else if let Some((key, number, count)) = readers[top.reader].next()? {
-                if let IdKey::Bytes(bytes) = &mut top.key {
-                    bytes.clear();
-                    bytes.extend_from_slice(key);
-                }
-                (top.number, top.count) = (number, count);
-                true
-            } else {
-                false
-            };
-            if !advanced {
-                std::collections::binary_heap::PeekMut::pop(top);
+            entries.push(entry);
+        }
+        if entries.is_empty() {
+            return Ok(runs);
+        }
+        entries.sort_unstable_by(|a, b| order.compare(&a.0, &b.0));
+        let sorted = entries.iter().map(|(key, number, ends)| (key.as_slice(), *number, *ends));
+        runs.push(IdRun::write(spill, generation, order, sorted)?);
+    }
+}
+
+/// Reads a run.
+pub(super) struct ByteReader<'s> {
+    stream: StreamReader<'s>,
+    entry: Entry<ByteKey>,
+}
+
+impl<'s> ByteReader<'s> {
+    /// Reads the part of a run from `from` on, `chunk` bytes at a time; nothing if it is empty.
+    pub fn new(
+        spill: &'s Spill,
+        run: &IdRun,
+        from: Option<&ByteKey>,
+        chunk: usize,
+    ) -> Result<Option<Self>> {
+        let (bytes, offset) = match marks_before(&run.marks, from) {
+            Some(mark) => (mark.key.bytes.clone(), mark.offset),
+            None => (Vec::new(), 0),
+        };
+        let stream = StreamReader::behind(spill, &run.extents, offset, chunk);
+        let key = ByteKey { order: run.order, bytes };
+        let mut reader = Self { stream, entry: Entry { key, ends: 0, number: 0 } };
+        while reader.advance()? {
+            if from.is_none_or(|from| reader.entry.key >= *from) {
+                return Ok(Some(reader));
             }
         }
-        visit(MergedId { key: &key, ends, known: &known })?;
+        Ok(None)
     }
-    Ok(())
+}
+
+impl RunReader for ByteReader<'_> {
+    type Key = ByteKey;
+
+    fn advance(&mut self) -> Result<bool> {
+        let Some([number, ends]) = take_entry(&mut self.stream, &mut self.entry.key.bytes)? else {
+            return Ok(false);
+        };
+        (self.entry.number, self.entry.ends) = (number as u32, ends);
+        Ok(true)
+    }
+
+    fn entry(&self) -> &Entry<ByteKey> {
+        &self.entry
+    }
 }
