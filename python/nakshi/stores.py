@@ -78,6 +78,7 @@ def build(
     encoding: Literal["packed", "raw"] = "packed",
     page_size: int | str = 4096,
     stripes: Sequence[Path] | None = None,
+    scratch: Path | None = None,
     seed: int | None = None,
     memory: int | str | None = None,
     threads: int | None = None,
@@ -173,6 +174,8 @@ def build(
         stripes: existing directories, best one on each disk, over which edge lists and weights are
             spread, a mebibyte at a time; all other files are in ``path``. The directories must not
             be moved, because the store records their absolute paths.
+        scratch: existing directory for temporary files; by default they are beside ``path``. Where it
+            lacks the room for them, the import ends as soon as it can tell.
         seed: seed of ``layout="random"``, ``"bondhu-..."`` and ``"bisection"``; with another layout
             a warning says that it has no effect.
         memory: memory cap for the import, 1 GiB by default and at least 64 MiB; larger data are
@@ -212,6 +215,7 @@ def build(
         "encoding": encoding,
         "page_size": parse_size(page_size),
         "stripes": None if stripes is None else [os.fspath(directory) for directory in stripes],
+        "scratch": None if scratch is None else os.fspath(scratch),
         "seed": seed,
         "memory": parse_size(memory),
         "threads": threads,

@@ -70,6 +70,7 @@ struct ImportSettings {
     threads: Option<usize>,
     nodes: Option<PathBuf>,
     stripes: Option<Vec<PathBuf>>,
+    scratch: Option<PathBuf>,
     #[serde(default)]
     allow_empty: bool,
 }
@@ -94,6 +95,7 @@ impl ImportSettings {
             threads: given.threads.unwrap_or(defaults.threads),
             nodes: given.nodes,
             stripes: given.stripes.unwrap_or_default(),
+            scratch: given.scratch,
             allow_empty: given.allow_empty,
         })
     }
@@ -122,7 +124,7 @@ pub(crate) fn hooks(call: &Call) -> Hooks {
         cancel: call.cancel.clone(),
         progress: Some(Arc::new(move |now: Progress| {
             let unit = match now.phase {
-                "read" => "bytes",
+                "read" | "scratch" => "bytes",
                 "layout" | "cost" => "",
                 _ => "edges",
             };

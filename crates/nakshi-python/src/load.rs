@@ -34,6 +34,7 @@ struct LoadSettings {
     header: Option<bool>,
     #[serde(default)]
     allow_empty: bool,
+    scratch: Option<PathBuf>,
     separator: Option<char>,
     encoding: Encoding,
     page_size: Option<u32>,
@@ -58,6 +59,7 @@ impl LoadSettings {
             id_spaces: given.id_spaces,
             header: given.header.unwrap_or(usual.header),
             allow_empty: given.allow_empty,
+            scratch: given.scratch,
             layout,
             properties: given.property_layout.or(named).unwrap_or(usual.properties),
             searchable: given.searchable,

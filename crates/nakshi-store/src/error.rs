@@ -131,6 +131,22 @@ pub enum Error {
         /// The budget that was given.
         given: u64,
     },
+    /// The disk has too little room for the temporary files of an import.
+    #[error(
+        "the import needs about {} of temporary space in {}, {} are free; free some, or name a \
+         directory on another disk (--scratch, scratch=)",
+        Size(*needed),
+        path.display(),
+        Size(*free)
+    )]
+    Scratch {
+        /// Bytes that are still to be written, by an estimate.
+        needed: u64,
+        /// Bytes that the file system has left.
+        free: u64,
+        /// The directory.
+        path: PathBuf,
+    },
     /// An earlier write to the store failed, so no further commit is acknowledged through this
     /// handle. Opening the store again shows which of the last commits are on disk.
     #[error("{} takes no changes since writing failed ({why}); open it anew", path.display())]

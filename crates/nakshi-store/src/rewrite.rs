@@ -259,6 +259,7 @@ impl RewriteJob<'_> {
                 .into_iter()
                 .collect(),
             stripes: (!self.options.stripes.is_empty()).then_some(stripes),
+            scratch: None,
             memory: self.budget.memory / 4,
         }
     }

@@ -84,6 +84,7 @@ _COUNT = click.IntRange(1, 2**32 - 1)
 @options.choice("--encoding", ["packed", "raw"], "Of edge lists.")
 @options.size("--page-size", "512 to 1MiB; default 4096.")
 @options.stripes
+@options.scratch
 @options.long_call
 def import_(
     edges: tuple[str, ...],

@@ -135,6 +135,14 @@ stripes = click.option(
 )
 
 
+scratch = click.option(
+    "--scratch",
+    type=click.Path(path_type=str),
+    metavar="DIR",
+    help="Put temporary files into this directory; by default they are beside STORE.",
+)
+
+
 def choice(flag: str, words: Sequence[str], help: str) -> Callable[[F], F]:
     """An option that takes one of `words`, by default the first."""
     kind = click.Choice(words)

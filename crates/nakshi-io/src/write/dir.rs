@@ -24,6 +24,8 @@ pub struct AtomicDir {
     dest: PathBuf,
     temp: PathBuf,
     annexes: Vec<PathBuf>,
+    /// True once a list of annexes was written.
+    listed: bool,
     published: bool,
     _lock: FileLock,
 }
@@ -68,7 +70,7 @@ impl AtomicDir {
         let temp = parent.join(with(&leftover, tag));
         fs.create_dir(&temp)?;
         let (dest, annexes) = (dest.to_owned(), Vec::new());
-        Ok(Self { fs, dest, temp, annexes, published: false, _lock: lock })
+        Ok(Self { fs, dest, temp, annexes, listed: false, published: false, _lock: lock })
     }
 
     /// Creates directories in other places that belong to this one; called once. If the directory
@@ -81,11 +83,22 @@ impl AtomicDir {
             names.push(0);
         }
         write_file(self.fs.as_ref(), &self.temp.join(ANNEXES), &names)?;
+        self.listed = true;
         self.fs.sync_dir(&self.temp)?;
         for dir in dirs {
             self.fs.create_dir(dir)?;
             self.annexes.push(dir.clone());
         }
+        Ok(())
+    }
+
+    /// Removes an annex that is not to be published.
+    ///
+    /// # Errors
+    /// The errors of removing it.
+    pub fn remove_annex(&mut self, dir: &Path) -> Result<()> {
+        self.fs.remove_dir_all(dir)?;
+        self.annexes.retain(|annex| annex != dir);
         Ok(())
     }
 
@@ -112,7 +125,7 @@ impl AtomicDir {
         self.fs.sync_dir(&self.temp)?;
         self.fs.publish(&self.temp, &self.dest)?;
         self.published = true;
-        if !self.annexes.is_empty() {
+        if self.listed {
             // The list is of no use any more, and does no harm if it stays.
             let _ = std::fs::remove_file(self.dest.join(ANNEXES));
         }

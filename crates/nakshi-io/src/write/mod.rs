@@ -7,12 +7,14 @@
 //! * [`PoisonFile`], [`write_file`], [`replace_file`]: small files
 //! * [`AtomicDir`]: a directory that appears whole or not at all
 //! * [`FileLock`]: keeps out a second writer
+//! * [`free_space`]: the room of a file system
 
 mod dir;
 mod faulty;
 mod lock;
 mod poison;
 mod real;
+mod room;
 mod sync_file;
 
 pub use dir::AtomicDir;
@@ -20,6 +22,7 @@ pub use faulty::{FaultyFs, WriteAction, WriteFault, WriteOp};
 pub use lock::FileLock;
 pub use poison::{PoisonFile, replace_file, write_file};
 pub use real::RealFs;
+pub use room::free_space;
 pub use sync_file::{FinishedFile, SyncFile};
 
 use crate::Result;

@@ -192,6 +192,7 @@ impl Load<'_> {
         BuildOptions {
             page_size: self.options.page_size,
             encoding: self.options.encoding,
+            scratch: self.options.scratch.clone(),
             ..BuildOptions::default()
         }
     }

@@ -57,6 +57,8 @@ pub struct LoadOptions {
     pub header: bool,
     /// Whether tables of edges without a row make a graph; an error otherwise. Default `false`.
     pub allow_empty: bool,
+    /// Existing directory for temporary files; by default they are beside the store.
+    pub scratch: Option<std::path::PathBuf>,
     /// Order of the nodes on disk. Default [`ImportLayout::Auto`].
     pub layout: ImportLayout,
     /// ImportLayout of the property files. Default [`PropertyLayout::Columns`].
@@ -94,6 +96,7 @@ impl Default for LoadOptions {
             id_spaces: IdSpaces::Headers,
             header: true,
             allow_empty: false,
+            scratch: None,
             layout: ImportLayout::Auto,
             properties: PropertyLayout::Columns,
             searchable: Vec::new(),

@@ -9,7 +9,9 @@ use super::super::graph::PropertyGraph;
 use super::reload::{self, Kept};
 use super::{Load, LoadOptions, Rowed};
 use nakshi_store::import::{Budget, Hooks, ImportLayout};
-use nakshi_store::{Error, Manifest, OpenOptions, Permutation, Result, Store, StoreBuilder};
+use nakshi_store::{
+    BuildOptions, Error, Manifest, OpenOptions, Permutation, Result, Store, StoreBuilder,
+};
 use nakshi_store::{RewriteOptions, afford_rewrite, rewrite_with, without_rows};
 
 /// A property graph that was read, and that waits for the order of its nodes before it is written.
@@ -123,7 +125,7 @@ impl Load<'_> {
     fn topology(&self, builder: &StoreBuilder, rowed: &Rowed) -> Result<Arc<Store>> {
         let path = builder.scratch_dir()?.join(TOPOLOGY);
         // Some orders depend on the size of a page.
-        let build = self.build_options();
+        let build = BuildOptions { scratch: None, ..self.build_options() };
         let mut plain = StoreBuilder::create(Arc::clone(self.fs), &path, build)?;
         let Rowed { tables, ids, .. } = rowed;
         afford_rewrite(ids, 0, Some(self.options.memory))?;

@@ -40,6 +40,7 @@ impl AmendJob<'_> {
             layout: from.layout.clone(),
             columns,
             stripes: None,
+            scratch: None,
             memory: options.memory.map_or(BuildOptions::default().memory, |given| given / 4),
         }
     }

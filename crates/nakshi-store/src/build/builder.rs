@@ -50,6 +50,9 @@ pub struct BuildOptions {
     pub columns: Vec<ColumnSpec>,
     /// Directories over which files are striped.
     pub stripes: Option<Stripes>,
+    /// Existing directory for temporary files, which get a directory of their own in it. By default
+    /// they are beside the files of the store.
+    pub scratch: Option<PathBuf>,
     /// Bytes for a table of the order of the ids, which is written in several passes if it does not
     /// fit. Default 256 MiB.
     pub memory: u64,
@@ -65,6 +68,7 @@ impl Default for BuildOptions {
             layout: "original".into(),
             columns: Vec::new(),
             stripes: None,
+            scratch: None,
             memory: 256 << 20,
         }
     }
@@ -119,7 +123,8 @@ impl StoreBuilder {
         if names.windows(2).any(|w| matches!(w, [a, b] if a == b)) {
             return Err(Error::Invalid("two columns have the same name".into()));
         }
-        let files = BuildFiles::create(fs, dest, options.page_size, options.stripes.as_ref())?;
+        let outside = (options.stripes.as_ref(), options.scratch.as_deref());
+        let files = BuildFiles::create(fs, dest, options.page_size, outside)?;
         Ok(Self::with(files, options))
     }
 
@@ -170,12 +175,15 @@ impl StoreBuilder {
         Ok(())
     }
 
-    /// Returns a directory for temporary files on the same file system, which is removed with the
-    /// build.
+    /// Returns the directory for temporary files, which is removed with the build. It is on the file
+    /// system of the store unless [`BuildOptions::scratch`] names another one.
     ///
     /// # Errors
     /// The errors of creating it.
     pub fn scratch_dir(&self) -> Result<PathBuf> {
+        if let Some(dir) = &self.files.scratch {
+            return Ok(dir.clone());
+        }
         let dir = self.files.dir.path().join("scratch");
         if !dir.is_dir() {
             self.files.fs.create_dir(&dir)?;
@@ -494,6 +502,9 @@ impl StoreBuilder {
     /// Returns the manifest, once no temporary file is left.
     fn complete(&mut self) -> Result<Manifest> {
         let manifest = self.manifest()?;
+        if let Some(scratch) = self.files.scratch.take() {
+            self.files.dir.remove_annex(&scratch)?;
+        }
         let scratch = self.files.dir.path().join("scratch");
         if scratch.is_dir() {
             self.files.fs.remove_dir_all(&scratch)?;

@@ -35,28 +35,32 @@ pub(super) struct BuildFiles {
     pub(super) uuid: Uuid,
     page_size: u32,
     pub(super) stripes: Option<StripeEntry>,
+    /// Directory for temporary files, unless they are in `dir`.
+    pub(super) scratch: Option<PathBuf>,
     pub(super) generation: u64,
     next_id: u32,
 }
 
 impl BuildFiles {
-    /// Creates a new store at `dest`.
+    /// Creates a new store at `dest`, with stripes and temporary files in the directories that are
+    /// named.
     pub(super) fn create(
         fs: Arc<dyn WriteFs>,
         dest: &Path,
         page_size: u32,
-        wanted: Option<&Stripes>,
+        (wanted, scratch): (Option<&Stripes>, Option<&Path>),
     ) -> Result<Self> {
         let uuid = files::new_uuid();
         let tag = files::hex(&uuid);
         let mut dir = AtomicDir::create(Arc::clone(&fs), dest, &tag)?;
-        let absolute = |dir: &PathBuf| {
-            std::fs::canonicalize(dir).map_err(|error| Error::io("open", dir, error))
-        };
+        let absolute =
+            |dir: &Path| std::fs::canonicalize(dir).map_err(|error| Error::io("open", dir, error));
+        let mut annexes = Vec::new();
         let stripes = match wanted {
             None => None,
             Some(wanted) => {
-                let dirs = wanted.dirs.iter().map(absolute).collect::<Result<Vec<_>>>()?;
+                let dirs =
+                    wanted.dirs.iter().map(|dir| absolute(dir)).collect::<Result<Vec<_>>>()?;
                 if let Some(twice) = twice(&dirs) {
                     let what = format!(
                         "{} is named twice as a directory for stripes; name each disk once",
@@ -64,12 +68,17 @@ impl BuildFiles {
                     );
                     return Err(Error::Invalid(what));
                 }
-                let parts: Vec<_> = dirs.iter().map(|dir| files::stripe_dir(dir, &tag)).collect();
-                dir.annex(&parts)?;
+                annexes.extend(dirs.iter().map(|dir| files::stripe_dir(dir, &tag)));
                 Some(StripeEntry { unit: wanted.unit, dirs })
             }
         };
-        Ok(Self { fs, dir, uuid, page_size, stripes, generation: 1, next_id: 1 })
+        let scratch = scratch.map(absolute).transpose()?;
+        let scratch = scratch.map(|dir| dir.join(format!("nakshi-scratch-{tag}")));
+        annexes.extend(scratch.clone());
+        if !annexes.is_empty() {
+            dir.annex(&annexes)?;
+        }
+        Ok(Self { fs, dir, uuid, page_size, stripes, scratch, generation: 1, next_id: 1 })
     }
 
     /// Creates the files that will replace those of `store`, beside them.
@@ -81,7 +90,8 @@ impl BuildFiles {
         let dir = AtomicDir::create(Arc::clone(&fs), &store.path().join(SUCCESSOR), &tag)?;
         let next_id = 1 + manifest.files().map(|file| file.id).max().unwrap_or(0);
         let generation = manifest.generation + 1;
-        Ok(Self { fs, dir, uuid, page_size, stripes: None, generation, next_id })
+        let (stripes, scratch) = (None, None);
+        Ok(Self { fs, dir, uuid, page_size, stripes, scratch, generation, next_id })
     }
 
     /// Returns the name of a file of this generation.

@@ -10,6 +10,7 @@ use super::dictionary::{Direct, IdOrder, IdRun, IntBatch, IntRun, Interner, Run,
 use super::inputs::Inputs;
 use super::options::{ImportOptions, SelfLoops};
 use super::read::{Batch, WeightBuffer};
+use super::room::Room;
 use crate::hooks::{Hooks, Progress};
 use crate::sort::pairs::{PairChunk, PairReader, PairWriter, unsortable};
 use crate::sort::spill::Spill;
@@ -110,11 +111,12 @@ impl Default for InputTotals {
 pub(crate) fn collect(
     inputs: Inputs<'_>,
     options: &ImportOptions,
-    threads: usize,
     pairs: &Spill,
     keys: &Spill,
+    room: &Room,
     hooks: &Hooks,
 ) -> Result<Collected> {
+    let threads = options.threads;
     let known = inputs.known_bytes();
     let shared = SharedInputs {
         counters: std::sync::Arc::clone(&inputs.counters),
@@ -125,6 +127,7 @@ pub(crate) fn collect(
         stop: AtomicBool::new(false),
         failed: Mutex::new(None),
         hooks,
+        room,
         edges: std::sync::atomic::AtomicU64::new(0),
     };
     let share = options.memory / threads.max(1) as u64;
@@ -178,6 +181,7 @@ struct SharedInputs<'a, 'h> {
     stop: AtomicBool,
     failed: Mutex<Option<(u64, Error)>>,
     hooks: &'h Hooks,
+    room: &'h Room,
     edges: std::sync::atomic::AtomicU64,
 }
 
@@ -281,7 +285,10 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
                 self.shared.fail(number, error);
                 return None;
             }
-            self.report(&batch);
+            if let Err(error) = self.report(&batch) {
+                self.shared.fail(u64::MAX, error);
+                return None;
+            }
         }
         let finished = self
             .finish_ints()
@@ -302,12 +309,13 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
         }
     }
 
-    fn report(&self, batch: &Batch) {
+    fn report(&self, batch: &Batch) -> Result<()> {
         let edges = batch.edges() as u64;
         let edges = self.shared.edges.fetch_add(edges, Ordering::Relaxed) + edges;
         let raw = self.shared.counters.raw.load(Ordering::Relaxed);
         let total = (self.shared.known > 0).then_some(self.shared.known);
         self.shared.hooks.tell(Progress { phase: "read", done: raw, total, edges });
+        self.shared.room.watch(edges, total.map(|total| (raw, total)), self.shared.hooks)
     }
 
     fn consume(&mut self, batch: &Batch) -> Result<()> {

@@ -6,6 +6,7 @@
 //! - `collect`: reads in parallel, gives ids provisional numbers, spools edges
 //! - `dictionary`: merges ids under the cap and gives them their positions in the layout
 //! - [`Budget`]: memory and threads of the phases
+//! - `room`: estimates the bytes of temporary files, and refuses an import that the disk cannot hold
 //! - `choose`: chooses between hubs first and the order of the ids by the size of lists
 //! - [`sort`](crate::sort): range partition by source, radix sort, runs for data that do not fit in
 //!   memory
@@ -36,6 +37,7 @@ mod inputs;
 mod options;
 mod pipeline;
 pub mod read;
+mod room;
 
 pub use crate::budget::{Budget, MINIMUM_MEMORY, least_memory};
 pub use crate::emit::Duplicates;

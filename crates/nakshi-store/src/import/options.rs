@@ -147,6 +147,8 @@ pub struct ImportOptions {
     pub encoding: crate::Encoding,
     /// Further directories over which files are striped.
     pub stripes: Vec<PathBuf>,
+    /// Existing directory for temporary files; by default they are beside the store.
+    pub scratch: Option<PathBuf>,
     /// Whether inputs without an edge make a store; an error otherwise. Default `false`.
     pub allow_empty: bool,
 }
@@ -169,6 +171,7 @@ impl Default for ImportOptions {
             page_size: 4096,
             encoding: crate::Encoding::Packed,
             stripes: Vec::new(),
+            scratch: None,
             allow_empty: false,
         }
     }
@@ -195,6 +198,10 @@ pub struct Report {
     pub notes: Vec<String>,
     /// Bytes of input, decompressed.
     pub bytes_read: u64,
+    /// Bytes written to temporary files.
+    pub scratch_written: u64,
+    /// Most bytes of temporary files that were on the disk at a time.
+    pub scratch_peak: u64,
     /// Name of the layout, requested or chosen.
     pub layout: &'static str,
     /// Wall-clock seconds.

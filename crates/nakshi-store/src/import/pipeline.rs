@@ -14,6 +14,7 @@ use super::dictionary::{Dictionary, DictionaryBudget, IdCensus, IdKey, IdOrder};
 use super::input::Input;
 use super::inputs::Inputs;
 use super::options::{ImportLayout, ImportOptions, Report};
+use super::room::Room;
 use crate::budget::{Budget, threads_of};
 use crate::emit::{Duplicates, EmitScratch, Emitted, ListRules, emit};
 use crate::hooks::{Hooks, Progress};
@@ -21,7 +22,7 @@ use crate::layout::StreamingOrder;
 use crate::sort::pairs::{PairChunk, PairReader};
 use crate::sort::partition::{ArcCells, Bucket, Ranges, Scatter, join};
 use crate::sort::radix::{Record, Weighted};
-use crate::sort::spill::Spill;
+use crate::sort::spill::{ScratchMeter, Spill};
 use crate::{
     BuildOptions, ColumnSpec, ColumnType, Direction, Error, IdKind, Result, StoreBuilder, Stripes,
 };
@@ -83,13 +84,8 @@ struct ImportJob<'j> {
     hooks: &'j Hooks,
 }
 
-/// The arcs of the graph, in buckets.
-struct Arcs<'s> {
-    spill: &'s Spill,
-    out: Vec<Bucket>,
-    /// Empty in an undirected graph.
-    into: Vec<Bucket>,
-}
+/// The arcs of the graph in buckets: by source, and by target unless the graph is undirected.
+type Arcs = (Vec<Bucket>, Vec<Bucket>);
 
 impl ImportJob<'_> {
     /// Imports with weights if the options name three columns, and with all threads if they name
@@ -115,11 +111,13 @@ impl ImportJob<'_> {
         let mut builder =
             StoreBuilder::create(Arc::clone(self.fs), destination, self.build_options())?;
         let scratch = builder.scratch_dir()?;
-        let spill = |name: &str| Spill::create(self.fs.as_ref(), &scratch, name);
+        let meter = Arc::new(ScratchMeter::default());
+        let spill = |name: &str| Spill::metered(self.fs.as_ref(), &scratch, name, &meter);
         let (pairs, keys) = (spill("edges")?, spill("ids")?);
+        let room = Room::new(scratch.clone(), &meter, self.options);
         let inputs = Inputs::new(inputs, self.options, self.hooks.cancel.clone());
         let counters = Arc::clone(&inputs.counters);
-        let mut collected = self.collect(inputs, &pairs, &keys)?;
+        let mut collected = self.collect(inputs, &pairs, &keys, &room)?;
         let totals = collected.totals;
         let rules = self.rules(&totals);
         let mut dictionary = Dictionary::new(
@@ -140,38 +138,36 @@ impl ImportJob<'_> {
         let limit = budget.bucket::<R>();
         let ranges = cells.ranges(if self.options.directed { limit * 2 } else { limit } / 10 * 9);
         drop(cells);
-        let arcs_spill = spill("arcs")?;
-        let arcs = self.scatter::<R>(
+        let (out, into) = (spill("arcs")?, spill("in-arcs")?);
+        let (from_source, from_target) = self.scatter::<R>(
             &collected,
             &dictionary,
             &ranges,
             &pairs,
-            &arcs_spill,
+            (&out, &into),
             totals.weights.float,
         )?;
         drop(dictionary);
         drop((pairs, keys));
         self.phase()?;
         let (runs, lists) = (spill("runs")?, spill("lists")?);
-        let place = EmitScratch {
-            arcs: arcs.spill,
-            runs: &runs,
-            lists: &lists,
-            limit: usize::try_from(limit).unwrap_or(usize::MAX),
-            sorters: self.options.threads,
-        };
+        let place = self.place(&out, (&runs, &lists), limit);
         builder.begin_adjacency(Direction::Out)?;
-        let emitted = emit::<R>(&arcs.out, place, rules, self.hooks, &mut builder)?;
+        let emitted = emit::<R>(&from_source, place, rules, self.hooks, &mut builder)?;
         builder.finish_adjacency()?;
+        drop((from_source, out));
         if self.options.directed {
             self.phase()?;
             builder.begin_adjacency(Direction::In)?;
-            emit::<R>(&arcs.into, place, rules, self.hooks, &mut builder)?;
+            let place = self.place(&into, (&runs, &lists), limit);
+            emit::<R>(&from_target, place, rules, self.hooks, &mut builder)?;
             builder.finish_adjacency()?;
         }
         self.hooks.check()?;
         let mut report = Report { layout: layout.name(), ..self.report(&census, &totals, emitted) };
         report.notes = std::mem::take(&mut collected.notes);
+        report.scratch_written = meter.written();
+        report.scratch_peak = meter.peak();
         report.bytes_read = counters.text.load(std::sync::atomic::Ordering::Relaxed);
         builder.set_report(summary(&report)?);
         let manifest = builder.commit()?;
@@ -180,12 +176,28 @@ impl ImportJob<'_> {
         Ok(report)
     }
 
+    fn place<'s>(
+        &self,
+        arcs: &'s Spill,
+        (runs, lists): (&'s Spill, &'s Spill),
+        limit: u64,
+    ) -> EmitScratch<'s> {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        EmitScratch { arcs, runs, lists, limit, sorters: self.options.threads }
+    }
+
     /// Reads all inputs.
-    fn collect(&self, inputs: Inputs<'_>, pairs: &Spill, keys: &Spill) -> Result<Collected> {
+    fn collect(
+        &self,
+        inputs: Inputs<'_>,
+        pairs: &Spill,
+        keys: &Spill,
+        room: &Room,
+    ) -> Result<Collected> {
         let from = inputs.names();
-        let threads = self.options.threads;
-        let collected = collect(inputs, self.options, threads, pairs, keys, self.hooks)?;
+        let collected = collect(inputs, self.options, pairs, keys, room, self.hooks)?;
         self.phase()?;
+        room.check(collected.totals.edges, None, self.hooks)?;
         if collected.totals.edges == 0 && !self.options.allow_empty {
             return Err(Error::NoEdges { from });
         }
@@ -226,6 +238,7 @@ impl ImportJob<'_> {
             encoding: options.encoding,
             page_size: options.page_size,
             stripes: (!options.stripes.is_empty()).then_some(stripes),
+            scratch: options.scratch.clone(),
             memory: options.memory / 4,
             ..BuildOptions::default()
         }
@@ -311,15 +324,15 @@ impl ImportJob<'_> {
         Ok(cells)
     }
 
-    fn scatter<'s, R: Record>(
+    fn scatter<R: Record>(
         &self,
         collected: &Collected,
         dictionary: &Dictionary<'_>,
-        ranges: &'s Ranges,
+        ranges: &Ranges,
         pairs: &Spill,
-        arcs: &'s Spill,
+        arcs: (&Spill, &Spill),
         float: bool,
-    ) -> Result<Arcs<'s>> {
+    ) -> Result<Arcs> {
         let threads = self.options.threads.max(1);
         let mut generations = collected.generations.as_slice();
         let mut direct = collected.direct_chunks.chunks(4);
@@ -342,8 +355,8 @@ impl ImportJob<'_> {
                 pairs,
                 float,
                 reader: PairReader::default(),
-                out: Scatter::new(arcs, ranges, memory),
-                into: (directions == 2).then(|| Scatter::new(arcs, ranges, memory)),
+                out: Scatter::new(arcs.0, ranges, memory),
+                into: (directions == 2).then(|| Scatter::new(arcs.1, ranges, memory)),
             };
             loop {
                 let next = work.lock().unwrap_or_else(PoisonError::into_inner)();
@@ -367,7 +380,7 @@ impl ImportJob<'_> {
             Ok((chunks.out.finish()?, into))
         })?;
         let (out, into) = results.into_iter().unzip();
-        Ok(Arcs { spill: arcs, out: join(out), into: join(into) })
+        Ok((join(out), join(into)))
     }
 
     fn report(&self, census: &IdCensus, totals: &InputTotals, emitted: Emitted) -> Report {
@@ -434,7 +447,9 @@ impl<R: Record> ChunkScatter<'_, R> {
 fn summary(report: &Report) -> Result<serde_json::Map<String, serde_json::Value>> {
     let value = serde_json::to_value(report).map_err(|error| Error::Invalid(error.to_string()))?;
     let mut map = value.as_object().cloned().unwrap_or_default();
-    for volatile in ["seconds", "content_hash", "edges", "layout"] {
+    for volatile in
+        ["seconds", "content_hash", "edges", "layout", "scratch_written", "scratch_peak"]
+    {
         map.remove(volatile);
     }
     Ok(map)

@@ -67,20 +67,17 @@ pub(crate) fn sort<R: Record>(records: &mut Vec<R>, scratch: &mut Vec<R>) {
     scratch.resize(records.len(), R::default());
     let (any, all) =
         records.iter().fold((0, u64::MAX), |(any, all), r| (any | r.key(), all & r.key()));
-    let varying = any & !all;
-    for half in [0, 32] {
-        let bits = u64::from((varying >> half) as u32);
-        if bits == 0 {
-            continue;
+    let passes = passes(any & !all);
+    // One look at the records counts the digits of all passes.
+    let mut counts = [[0_u32; DIGITS]; PASSES];
+    for record in records.iter() {
+        for (pass, counts) in passes.iter().zip(&mut counts) {
+            counts[pass.digit(record.key())] += 1;
         }
-        let (low, high) = (bits.trailing_zeros(), 64 - bits.leading_zeros());
-        // As few passes as 11-bit digits need, with digits as narrow as that allows.
-        let passes = (high - low).div_ceil(DIGIT_BITS);
-        let width = (high - low).div_ceil(passes);
-        for pass in 0..passes {
-            distribute(records, scratch, half + low + pass * width, width);
-            std::mem::swap(records, scratch);
-        }
+    }
+    for (pass, starts) in passes.iter().zip(&mut counts) {
+        distribute(records, scratch, *pass, starts);
+        std::mem::swap(records, scratch);
     }
     if R::WEIGHTED {
         for group in records.chunk_by_mut(|a, b| a.key() == b.key()) {
@@ -91,20 +88,50 @@ pub(crate) fn sort<R: Record>(records: &mut Vec<R>, scratch: &mut Vec<R>) {
     }
 }
 
-/// Performs one stable counting pass from `from` into `to`, which are equally long.
-fn distribute<R: Record>(from: &[R], to: &mut [R], shift: u32, width: u32) {
-    let mask = (1_u64 << width) - 1;
-    let digit = |record: &R| (record.key() >> shift & mask) as usize % DIGITS;
-    let mut starts = [0_u32; DIGITS];
-    for record in from {
-        starts[digit(record)] += 1;
+/// Most passes: three for each half of a key.
+const PASSES: usize = 6;
+
+/// The digit of a pass.
+#[derive(Clone, Copy)]
+struct Pass {
+    shift: u32,
+    mask: u64,
+}
+
+impl Pass {
+    #[inline]
+    fn digit(self, key: u64) -> usize {
+        (key >> self.shift & self.mask) as usize % DIGITS
     }
+}
+
+/// Returns as few passes as 11-bit digits need for these bits of the two halves, with digits as
+/// narrow as that allows.
+fn passes(varying: u64) -> Vec<Pass> {
+    let mut passes = Vec::with_capacity(PASSES);
+    for half in [0, 32] {
+        let bits = u64::from((varying >> half) as u32);
+        if bits == 0 {
+            continue;
+        }
+        let (low, high) = (bits.trailing_zeros(), 64 - bits.leading_zeros());
+        let count = (high - low).div_ceil(DIGIT_BITS);
+        let width = (high - low).div_ceil(count);
+        let mask = (1 << width) - 1;
+        passes.extend((0..count).map(|pass| Pass { shift: half + low + pass * width, mask }));
+    }
+    passes
+}
+
+/// Performs one stable counting pass from `from` into `to`, which are equally long, by the number of
+/// records with each digit.
+fn distribute<R: Record>(from: &[R], to: &mut [R], pass: Pass, starts: &mut [u32; DIGITS]) {
     let mut sum = 0;
-    for start in &mut starts {
+    for start in starts.iter_mut() {
         sum += std::mem::replace(start, sum);
     }
     for record in from {
-        let place = &mut starts[digit(record)];
+        let place = &mut starts[pass.digit(record.key())];
         to[*place as usize] = *record;
         *place += 1;
     }
