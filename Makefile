@@ -76,6 +76,10 @@ bench: build ## comparison with other systems; writes docs/benchmarks.md (BENCH=
 bench-papers: build ## the figures of the FlashGraph paper, in kind; writes docs/results/
 	@$(PYTHON) bench/papers/flashgraph.py $(BENCH)
 
+.PHONY: bench-imports
+bench-imports: build ## time and scratch files of imports at every budget
+	@$(PYTHON) bench/imports.py $(BENCH)
+
 .PHONY: bench-growth
 bench-growth: build ## time per edge and memory per vertex while the graph grows
 	@$(PYTHON) bench/growth.py $(BENCH)

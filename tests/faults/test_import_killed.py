@@ -66,3 +66,22 @@ def test_killed_at_a_random_moment(
         process.kill()
         process.communicate()
         verify(nakshi, small_edges, store, expected)
+
+
+@pytest.mark.parametrize("operation", ("create", "write"))
+def test_killed_with_temporary_files_elsewhere(
+    nakshi: CommandLine, small_edges: Path, expected: str, operation: str, tmp_path: Path
+) -> None:
+    """The next import removes the directory in ``--scratch`` without being told of it."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+
+    def run(nth: int, fault: dict[str, str]) -> subprocess.CompletedProcess[str]:
+        store = tmp_path / f"{operation}-{nth}.nakshi"
+        words = ("import", small_edges, store, "--undirected", "--scratch", scratch)
+        done = nakshi.run(*words, env=fault)
+        verify(nakshi, small_edges, store, expected)
+        assert list(scratch.iterdir()) == []
+        return done
+
+    kill_at_every_operation(operation, run, wider=lambda step: step + 3)

@@ -52,3 +52,24 @@ def test_a_full_disk_with_a_real_file_system(
     done = nakshi.run("import", edge_list(200_000, 900_000), folder / "new.nakshi")
     nakshi.assert_clean_error(done, str(folder))
     assert [entry.name for entry in folder.iterdir()] == ["lost+found"]
+
+
+def test_too_little_room_for_temporary_files(
+    nakshi: CommandLine, edge_list: Callable[..., Path], mount: Callable[..., Path], tmp_path: Path
+) -> None:
+    """The import is refused before the disk is full, with what it needs; another disk mends it."""
+    edges, store = edge_list(50_000, 2_500_000), tmp_path / "new.nakshi"
+    small, large = mount("tmpfs", "-o", "size=8m"), tmp_path / "large"
+    large.mkdir()
+    words = ("import", edges, store, "--memory", "64MiB", "--scratch")
+
+    done = nakshi.run(*words, small)
+
+    nakshi.assert_clean_error(done, str(small))
+    assert "--scratch" in done.stderr and "needs about" in done.stderr, done.stderr
+    assert not store.exists() and leftovers(tmp_path) == [] and list(small.iterdir()) == []
+    report = nakshi.json(*words, large)
+    assert 0 < report["scratch_peak"] <= report["scratch_written"]
+    # More than the small disk had: it was right to refuse.
+    assert report["scratch_peak"] > 8 << 20
+    assert list(large.iterdir()) == []

@@ -5,7 +5,8 @@ use std::sync::Arc;
 /// Progress of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Name of the phase: `read`, `sort` or `write`.
+    /// Name of the phase: `read`, `sort` or `write`; or `scratch`, whose units are bytes of temporary
+    /// files, now on the disk and at most.
     pub phase: &'static str,
     /// Units done: bytes of input in phase `read`, edges afterwards.
     pub done: u64,

@@ -333,7 +333,7 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
             self.consume_plain(batch)?;
         }
         // Counters that cover few of the ids take the memory of batches.
-        if self.direct.is_full() && self.refused > self.admitted / 4 + (1 << 16) {
+        if self.direct.is_full() && self.refused > self.admitted / 4 + (1 << 12) {
             self.retire_direct()?;
         }
         Ok(())

@@ -8,3 +8,4 @@ mod hostile;
 mod invariance;
 mod memory;
 mod model;
+mod scratch;

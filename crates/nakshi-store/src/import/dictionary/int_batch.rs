@@ -7,6 +7,8 @@ use crate::sort::pairs::PairWriter;
 use crate::sort::radix::{self, Record, Weighted};
 use crate::sort::weights::WeightBuffer;
 
+/// Most ids, and most edges, so that numbers and counts fit 32 bits.
+const MOST: usize = 1 << 30;
 /// Least slots of a table.
 const SLOTS: usize = 1 << 10;
 
@@ -83,7 +85,8 @@ impl IntBatch {
         let slots = if self.crowded() { 3 * self.table.len() } else { self.table.len() };
         let weights = self.weights.bits().len();
         let bytes = 16 * slots + 32 * self.used + 8 * (self.edges.len() + 3 * weights);
-        bytes as u64 > room && self.used > SLOTS
+        let full = bytes as u64 > room && self.used > SLOTS;
+        full || self.used.max(self.edges.len()) >= MOST
     }
 
     fn crowded(&self) -> bool {
