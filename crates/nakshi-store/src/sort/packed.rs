@@ -311,7 +311,6 @@ mod tests {
     }
 
     proptest! {
-        /// Seen red with a step to a source one too short, and with the highest bit of a weight lost.
         #[test]
         fn blocks_come_back(
             mut records in proptest::collection::vec((keys(), prop_oneof![any::<u64>(), 5..9_u64]), 0..600),

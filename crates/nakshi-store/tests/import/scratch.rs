@@ -31,7 +31,7 @@ fn kronecker(fs: Option<FaultyFs>, store: &Path, scratch: Option<&Path>) -> Resu
     }
 }
 
-/// Seen red with the files beside the store, and with the directory left behind.
+/// The directory of an import that fails at any operation is gone, too.
 #[test]
 fn another_directory_gives_the_same_store() {
     let home = tempfile::tempdir().unwrap();
@@ -59,9 +59,7 @@ fn another_directory_gives_the_same_store() {
     }
 }
 
-/// Both ends of an edge are spooled once, and each of its two arcs once.
-///
-/// Seen red with blocks that are not packed, which take 24 bytes an edge, and with nothing given
+/// An edge is spooled once, and so is each of its two arcs, for which the space of the edges is given
 /// back.
 #[test]
 fn an_edge_takes_few_bytes() {

@@ -251,7 +251,6 @@ mod tests {
         }
     }
 
-    /// Seen red with the sign left out of the comparison of two ids.
     #[test]
     fn edges_come_back_by_the_order_of_their_ids() -> Result<()> {
         let dir = tempfile::tempdir().unwrap();
