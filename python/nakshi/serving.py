@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -97,7 +97,8 @@ class LocalServers:
         listen: address of the first server; the others have the ports after it.
         count: number of servers.
         options: more options of ``nakshi serve``, the same for all.
-        http: where the first server shows its metrics, and the others at the ports after it.
+        places: where the first server listens for other protocols, by their options; the others listen at
+            the ports after it.
         replicas: how many servers have each share of the graph; all have the whole graph by default.
     """
 
@@ -107,16 +108,16 @@ class LocalServers:
         listen: str,
         count: int,
         options: Sequence[str],
-        http: str | None = None,
+        places: Mapping[str, str | None],
         replicas: int | None = None,
     ) -> None:
         from ._core import agreeing_servers
 
         self.addresses = addresses(listen, count)
-        #: Where each server shows its metrics; ``None`` if it does not.
-        self.pages: Sequence[str | None] = (
-            [None] * count if http is None else addresses(http, count)
-        )
+        #: Where each server listens for other protocols, by their options.
+        self.others = {
+            option: addresses(place, count) for option, place in places.items() if place is not None
+        }
         folder = Path(store) / FOLDER
         self._stores = [Path(store), *(folder / str(i) for i in range(2, count + 1))]
         self._options = list(options)
@@ -149,9 +150,8 @@ class LocalServers:
         command = [sys.executable, "-m", "nakshi", "serve", os.fspath(self._stores[number])]
         command += ["--listen", self.addresses[number], "--hosts", os.fspath(self._hosts)]
         command += ["--until-eof", *self._options]
-        page = self.pages[number]
-        if page is not None:
-            command += ["--http", page]
+        for option, places in self.others.items():
+            command += [option, places[number]]
         try:
             return start_child(command)
         except BlockingIOError as error:

@@ -55,6 +55,8 @@ class Server:
         self.address = urls["nakshi"]
         #: As ``http://HOST:PORT``; only with ``--http``.
         self.http = urls.get("http", "")
+        #: As ``bolt://HOST:PORT``; only with ``--bolt``.
+        self.bolt = urls.get("bolt", "")
 
     @property
     def listen(self) -> str:

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use nakshi::property::PropertyStore;
 use nakshi::server::{
-    Certificate, GroupOptions, Limits, LogFormat, ServeOptions, Server, Tokens, log_to_stderr,
+    Certificate, GroupOptions, Limits, LogFormat, ServeOptions, Server, Tokens, Users,
+    hash_password as hash, log_to_stderr,
 };
 use pyo3::prelude::*;
 
@@ -14,24 +15,26 @@ use crate::call::long;
 use crate::errors::{Failure, ParameterError};
 
 /// Serves a store at `listen` (host and port) until Ctrl-C. `certificate` has the files of a certificate and
-/// its key, `tokens` is the file of the clients' tokens, `runner` the command that runs algorithms, and `http` is where metrics are read. `hosts` has the
+/// its key, `tokens` is the file of the clients' tokens, `users` that of users with passwords, `runner` the command that runs algorithms, `bolt` is where drivers of Neo4j connect, and `http` where metrics are read. `hosts` has the
 /// addresses of all servers of the graph, `listen` among them, and `ca` is the file with the certificates of
 /// the authority by which they trust each other; `replicas` servers have each share of the graph; `keep_log` bytes of their log are kept. `ready` is
 /// called with the addresses, whose ports the system chooses if they are 0, when the server answers.
 #[pyfunction]
-#[pyo3(signature = (path, listen, ready, *, http = None, json_logs = false, read_only = false, certificate = None, tokens = None,
-    runner = Vec::new(), hosts = None, ca = None, replicas = None, keep_log = None, memory = None, calls = None, rows = None, request_bytes = None, time = None))]
+#[pyo3(signature = (path, listen, ready, *, bolt = None, http = None, json_logs = false, read_only = false, certificate = None, tokens = None, users = None,
+    runner = Vec::new(), hosts = None, ca = None, replicas = None, keep_log = None, memory = None, calls = None, rows = None, statement_bytes = None, request_bytes = None, time = None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub fn serve_graph(
     py: Python<'_>,
     path: PathBuf,
     listen: &str,
     ready: Py<PyAny>,
+    bolt: Option<&str>,
     http: Option<&str>,
     json_logs: bool,
     read_only: bool,
     certificate: Option<(PathBuf, PathBuf)>,
     tokens: Option<PathBuf>,
+    users: Option<PathBuf>,
     runner: Vec<String>,
     hosts: Option<Vec<String>>,
     ca: Option<PathBuf>,
@@ -40,6 +43,7 @@ pub fn serve_graph(
     memory: Option<u64>,
     calls: Option<usize>,
     rows: Option<usize>,
+    statement_bytes: Option<u64>,
     request_bytes: Option<usize>,
     time: Option<f64>,
 ) -> PyResult<()> {
@@ -47,6 +51,7 @@ pub fn serve_graph(
     let limits = Limits {
         calls: calls.unwrap_or(usual.calls),
         rows: rows.unwrap_or(usual.rows),
+        statement_bytes: statement_bytes.unwrap_or(usual.statement_bytes),
         request_bytes: request_bytes.unwrap_or(usual.request_bytes),
         time: time.map_or(usual.time, Duration::from_secs_f64),
         ..usual
@@ -54,10 +59,12 @@ pub fn serve_graph(
     let certificate = certificate.map(|(chain, key)| Certificate::read(&chain, &key));
     let options = ServeOptions {
         listen: socket(listen)?,
+        bolt: bolt.map(socket).transpose()?,
         http: http.map(socket).transpose()?,
         read_only,
         certificate: certificate.transpose().map_err(Failure::from)?,
         tokens: tokens.as_deref().map(Tokens::read).transpose().map_err(Failure::from)?,
+        users: users.as_deref().map(Users::read).transpose().map_err(Failure::from)?,
         limits,
         runner,
         group: hosts.map(|hosts| group(hosts, listen, ca, replicas, keep_log)).transpose()?,
@@ -69,10 +76,17 @@ pub fn serve_graph(
         let address = server.address().to_string();
         let pages = server.http_address().map(|pages| pages.to_string());
         // The system queues connections from now on.
-        let told = Python::attach(|py| ready.call1(py, (address, pages)).map(drop));
+        let drivers = server.bolt_address().map(|drivers| drivers.to_string());
+        let told = Python::attach(|py| ready.call1(py, (address, drivers, pages)).map(drop));
         told.map_err(|error| Failure::Other(error.to_string()))?;
         Ok(server.run(&call.cancel)?)
     })
+}
+
+/// The hash of a password, for a file of users.
+#[pyfunction]
+pub fn hash_password(password: &str) -> PyResult<String> {
+    Ok(hash(password).map_err(Failure::from)?)
 }
 
 /// How many of `servers` agree on the commits, where `replicas` have each share of the graph.

@@ -3,14 +3,22 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use nakshi_store::Error as StoreError;
 use sha2::{Digest, Sha256};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{self, ServerConfig};
 
 use crate::error::{Error, ErrorKind, Result};
 
 /// Form of a line in a file of tokens.
 const LINE: &str = "a line is 'reader TOKEN', 'writer TOKEN' or 'server TOKEN'";
+/// Time for a stranger to show that it speaks TLS.
+pub(crate) const HANDSHAKE: Duration = Duration::from_secs(5);
 /// Least length of a token.
 const SHORTEST: usize = 16;
 
@@ -52,19 +60,7 @@ impl Tokens {
     /// [`ErrorKind::Parameter`] for a file that others can read, that has no token, or a line that is
     /// none; [`ErrorKind::Storage`].
     pub fn read(path: &Path) -> Result<Self> {
-        let failed = |error| StoreError::io("read", path, error);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            let mode = std::fs::metadata(path).map_err(failed)?.permissions().mode();
-            if mode & 0o077 != 0 {
-                return Err(Error::parameter(format!(
-                    "{} has secrets, but others can read it; run chmod 600 on it",
-                    path.display()
-                )));
-            }
-        }
-        Self::parse(&std::fs::read_to_string(path).map_err(failed)?, path)
+        Self::parse(&read_secret(path)?, path)
     }
 
     fn parse(text: &str, path: &Path) -> Result<Self> {
@@ -125,6 +121,26 @@ impl Tokens {
     }
 }
 
+/// Reads a file that only its owner can read.
+///
+/// # Errors
+/// [`ErrorKind::Parameter`] if others can; [`ErrorKind::Storage`].
+pub(crate) fn read_secret(path: &Path) -> Result<String> {
+    let failed = |error| StoreError::io("read", path, error);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(path).map_err(failed)?.permissions().mode();
+        if mode & 0o077 != 0 {
+            return Err(Error::parameter(format!(
+                "{} has secrets, but others can read it; run chmod 600 on it",
+                path.display()
+            )));
+        }
+    }
+    Ok(std::fs::read_to_string(path).map_err(failed)?)
+}
+
 /// An error of somebody who may not do something.
 pub(crate) fn denied(what: &str) -> Error {
     Error::new(ErrorKind::Denied, what)
@@ -155,16 +171,35 @@ impl Certificate {
             |path: &Path| std::fs::read(path).map_err(|error| StoreError::io("read", path, error));
         Ok(Certificate { chain: read(chain)?, key: read(key)? })
     }
+
+    /// What encrypts connections other than those of gRPC.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Parameter`] for a certificate or a key that is none.
+    pub(crate) fn acceptor(&self) -> Result<TlsAcceptor> {
+        let wrong = |error: &dyn std::fmt::Display| {
+            Error::parameter(format!("the certificate or its key is not usable: {error}"))
+        };
+        let chain = CertificateDer::pem_slice_iter(&self.chain).collect::<Result<Vec<_>, _>>();
+        let chain = chain.map_err(|error| wrong(&error))?;
+        let key = PrivateKeyDer::from_pem_slice(&self.key).map_err(|error| wrong(&error))?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| wrong(&error))?;
+        let config = builder.with_no_client_auth().with_single_cert(chain, key);
+        Ok(Arc::new(config.map_err(|error| wrong(&error))?).into())
+    }
 }
 
-/// Refuses to listen to strangers without a certificate and tokens.
-pub(crate) fn check_address(listen: SocketAddr, certificate: bool, tokens: bool) -> Result<()> {
-    if listen.ip().is_loopback() || (certificate && tokens) {
+/// Refuses to listen to strangers without a certificate and something by which they are known.
+pub(crate) fn check_address(listen: SocketAddr, certificate: bool, known: bool) -> Result<()> {
+    if listen.ip().is_loopback() || (certificate && known) {
         return Ok(());
     }
     Err(Error::parameter(format!(
         "{listen} can be reached from other machines; that needs a certificate (--certificate, --key) \
-         and tokens (--tokens), or listen on 127.0.0.1"
+         and tokens (--tokens) or users (--users), or listen on 127.0.0.1"
     )))
 }
 

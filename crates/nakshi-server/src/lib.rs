@@ -19,6 +19,7 @@
 
 mod access;
 mod answer;
+mod bolt;
 mod channel;
 mod client;
 mod commits;
@@ -43,6 +44,7 @@ mod runs;
 mod serve;
 mod service;
 mod session;
+mod users;
 mod wire;
 
 pub use access::{Certificate, Role, Tokens};
@@ -55,6 +57,7 @@ pub use queries::{Edge, FoundEdge, Queries, RemoteRecord};
 pub use remote_transaction::RemoteTransaction;
 pub use replication::GroupOptions;
 pub use serve::{ServeOptions, Server};
+pub use users::{Users, hash_password};
 
 /// The messages of the interface, generated from `proto/nakshi/v1/graph.proto`, which describes them.
 #[allow(missing_docs, clippy::all)]

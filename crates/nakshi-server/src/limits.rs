@@ -20,6 +20,8 @@ pub struct Limits {
     pub request_bytes: usize,
     /// Rows of an answer.
     pub rows: usize,
+    /// Bytes of memory that a statement in Cypher may take.
+    pub statement_bytes: u64,
     /// Time of a call. A query that has taken longer runs on to its end, but nobody gets its answer.
     pub time: Duration,
     /// Time for which a transaction may wait for its client.
@@ -33,6 +35,7 @@ impl Default for Limits {
             connections: 4096,
             request_bytes: 16 << 20,
             rows: 1_000_000,
+            statement_bytes: 256 << 20,
             time: Duration::from_secs(60),
             idle: Duration::from_secs(10),
         }

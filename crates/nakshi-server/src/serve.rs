@@ -17,12 +17,14 @@ use tokio::runtime::Runtime;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
+use tokio_rustls::TlsAcceptor;
 use tonic::service::Routes;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::server::{Connected, Router, TcpConnectInfo};
 use tonic::transport::{Identity, ServerTlsConfig};
 
-use crate::access::{Certificate, Role, Tokens, check_address, denied};
+use crate::access::{Certificate, HANDSHAKE, Role, Tokens, check_address, denied};
+use crate::bolt;
 use crate::channel::Peers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gateway::Gateway;
@@ -33,14 +35,13 @@ use crate::outcomes::Outcomes;
 use crate::replication::v1::replica_server::ReplicaServer;
 use crate::replication::{Group, GroupOptions};
 use crate::service::{Served, Service};
+use crate::users::Users;
 use crate::v1::graph_server::GraphServer;
 
 /// How long running calls may go on when the server ends.
 const GRACE: Duration = Duration::from_secs(10);
 /// Time for the last answers to leave, when no call runs any more.
 const FLUSH: Duration = Duration::from_millis(200);
-/// Time for a stranger to show that it speaks TLS.
-const HANDSHAKE: Duration = Duration::from_secs(5);
 /// Time without a word from a client after which the system asks whether its machine is still there.
 const SILENCE: Duration = Duration::from_secs(60);
 /// Interval at which old states are forgotten, and other processes' commits read.
@@ -51,18 +52,23 @@ const HEARTBEAT: Duration = Duration::from_millis(20);
 const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/graph.bin"));
 
 /// Options of a server.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct ServeOptions {
     /// Address to listen at; with port 0 the system chooses one.
     pub listen: SocketAddr,
     /// Address of this machine for metrics in Prometheus' format, at `/metrics`; none without it.
     pub http: Option<SocketAddr>,
+    /// Address for drivers of Neo4j, by Bolt; none without it.
+    pub bolt: Option<SocketAddr>,
     /// True to refuse all changes. The server then reads the commits of the process that writes.
     pub read_only: bool,
     /// Certificate for TLS; without one, the connections are plain.
     pub certificate: Option<Certificate>,
     /// Tokens of the clients; without any, everybody may read and write.
     pub tokens: Option<Tokens>,
+    /// Users with passwords, for Bolt and HTTP. If there are some, strangers get nowhere without a token or a
+    /// password.
+    pub users: Option<Users>,
     /// Limits.
     pub limits: Limits,
     /// The servers of the graph, if there are several.
@@ -76,9 +82,11 @@ impl Default for ServeOptions {
         ServeOptions {
             listen: SocketAddr::from(([127, 0, 0, 1], 7480)),
             http: None,
+            bolt: None,
             read_only: false,
             certificate: None,
             tokens: None,
+            users: None,
             limits: Limits::default(),
             group: None,
             runner: Vec::new(),
@@ -93,6 +101,9 @@ pub struct Server {
     address: SocketAddr,
     /// The listener for HTTP.
     pages: Option<std::net::TcpListener>,
+    /// The listener for Bolt.
+    drivers: Option<std::net::TcpListener>,
+    secrets: Option<TlsAcceptor>,
     store: Arc<PropertyStore>,
     options: ServeOptions,
     kept: Arc<KeptStates>,
@@ -119,16 +130,22 @@ impl Server {
         options: ServeOptions,
         cancel: &CancelToken,
     ) -> Result<Self> {
-        let (certified, tokens) = (options.certificate.is_some(), options.tokens.is_some());
-        check_address(options.listen, certified, tokens)?;
+        let certified = options.certificate.is_some();
+        let known = options.tokens.is_some() || options.users.is_some();
+        check_address(options.listen, certified, known)?;
         if let Some(http) = options.http.filter(|http| !http.ip().is_loopback()) {
             return Err(Error::parameter(format!(
                 "{http} can be reached from other machines, and HTTP has neither certificate nor tokens; \
                  use 127.0.0.1, and a proxy for others"
             )));
         }
+        if let Some(bolt) = options.bolt {
+            check_address(bolt, certified, known)?;
+        }
         let listener = listen(options.listen, "--listen")?;
         let pages = options.http.map(|http| listen(http, "--http")).transpose()?;
+        let drivers = options.bolt.map(|bolt| listen(bolt, "--bolt")).transpose()?;
+        let secrets = options.certificate.as_ref().map(Certificate::acceptor).transpose()?;
         let address = listener.local_addr().map_err(no_listener)?;
         let mut transport = tonic::transport::Server::builder().timeout(options.limits.time);
         if let Some(Certificate { chain, key }) = &options.certificate {
@@ -153,7 +170,19 @@ impl Server {
             store.start_writing(cancel)?;
         }
         let gateway = gateway(&options)?;
-        Ok(Server { listener, address, pages, store, options, kept, group, gateway, transport })
+        Ok(Server {
+            listener,
+            address,
+            pages,
+            drivers,
+            secrets,
+            store,
+            options,
+            kept,
+            group,
+            gateway,
+            transport,
+        })
     }
 
     /// The address at which it listens.
@@ -166,19 +195,36 @@ impl Server {
         self.pages.as_ref().and_then(|pages| pages.local_addr().ok())
     }
 
+    /// The address at which it listens for drivers, if it does.
+    pub fn bolt_address(&self) -> Option<SocketAddr> {
+        self.drivers.as_ref().and_then(|drivers| drivers.local_addr().ok())
+    }
+
     /// Answers calls until `cancel` is set. Running calls may then go on for ten seconds.
     ///
     /// # Errors
     /// [`ErrorKind::Storage`] if the system starts no threads; errors of the last commits.
     pub fn run(self, cancel: &CancelToken) -> Result<()> {
-        let Server { listener, address, pages, store, options, kept, group, gateway, transport } =
-            self;
+        let Server {
+            listener,
+            address,
+            pages,
+            drivers,
+            secrets,
+            store,
+            options,
+            kept,
+            group,
+            gateway,
+            transport,
+        } = self;
         let limits = options.limits;
         let served = Arc::new(Served {
             store: Arc::clone(&store),
             read_only: options.read_only,
             limits,
             tokens: options.tokens,
+            users: options.users,
             kept,
             cancel: cancel.child(),
             calls: Arc::new(Semaphore::new(limits.calls)),
@@ -196,6 +242,7 @@ impl Server {
         let here = runtime(1)?;
         let routes = here.block_on(routes(&served))?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let drivers = drivers.map(|drivers| serve_drivers(drivers, secrets, &served)).transpose()?;
         let (ending, ended) = watch::channel(());
         let answered = std::thread::scope(|scope| {
             let (mut threads, mut lines) = (Vec::new(), Vec::new());
@@ -232,6 +279,9 @@ impl Server {
                 before.and(thread.join().map_err(panicked).and_then(|answered| answered))
             })
         });
+        if let Some(drivers) = drivers {
+            drivers.shutdown_timeout(FLUSH);
+        }
         let ended = flush(&served).and(answered);
         ended
             .inspect(|()| tracing::info!("ended"))
@@ -295,6 +345,24 @@ fn runtime(calls: usize) -> Result<Runtime> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.enable_all().thread_name("nakshi-call").max_blocking_threads(calls.max(1));
     builder.build().map_err(Error::no_thread)
+}
+
+/// Answers drivers, on threads of their own: a thread of them may wait for a statement.
+fn serve_drivers(
+    drivers: std::net::TcpListener,
+    secrets: Option<TlsAcceptor>,
+    served: &Arc<Served>,
+) -> Result<Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.enable_all().thread_name("nakshi-bolt");
+    builder.max_blocking_threads(served.limits.calls.max(1));
+    let runtime = builder.build().map_err(Error::no_thread)?;
+    let drivers = {
+        let _here = runtime.enter();
+        TcpListener::from_std(drivers).map_err(no_listener)?
+    };
+    runtime.spawn(bolt::serve(drivers, Arc::clone(served), secrets));
+    Ok(runtime)
 }
 
 /// The services, which all threads share: the graph, health, and reflection.

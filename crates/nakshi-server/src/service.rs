@@ -36,6 +36,7 @@ use crate::v1::{
     NewEdgeNumbersRequest, PipelineReply, QueryRequest, ResolveReply, ResolveRequest, RunReply,
     RunRequest, StatusReply, StatusRequest, Step, StepReply,
 };
+use crate::users::Users;
 use crate::wire;
 
 /// Most numbers of edges that a request gets.
@@ -61,6 +62,7 @@ pub(crate) struct Served {
     pub(crate) read_only: bool,
     pub(crate) limits: Limits,
     pub(crate) tokens: Option<Tokens>,
+    pub(crate) users: Option<Users>,
     pub(crate) kept: Arc<KeptStates>,
     /// Set when the server ends.
     pub(crate) cancel: CancelToken,
@@ -88,7 +90,10 @@ struct Admitted {
 impl Served {
     /// The role of a caller.
     pub(crate) fn role<T>(&self, request: &Request<T>) -> Result<Role> {
-        let Some(tokens) = &self.tokens else { return Ok(Role::Server) };
+        let Some(tokens) = &self.tokens else {
+            let what = "this server knows users, and gRPC needs a token; start it with --tokens";
+            return if self.users.is_none() { Ok(Role::Server) } else { Err(denied(what)) };
+        };
         let value = request.metadata().get("authorization");
         tokens.role(value.and_then(|value| value.to_str().ok()))
     }
@@ -122,7 +127,7 @@ impl Served {
         self.limits.calls.saturating_sub(self.calls.available_permits())
     }
 
-    fn may_write(&self, role: Role) -> Result<()> {
+    pub(crate) fn may_write(&self, role: Role) -> Result<()> {
         if self.read_only {
             return Err(denied("the server is read-only"));
         }
@@ -384,7 +389,7 @@ impl Served {
     }
 
     /// Waits until the store has a commit that another server has made.
-    async fn catch_up(&self, commit: u64) -> Result<()> {
+    pub(crate) async fn catch_up(&self, commit: u64) -> Result<()> {
         let began = Instant::now();
         loop {
             let known = self.store.last_commit();

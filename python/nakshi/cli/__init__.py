@@ -6,7 +6,7 @@ Nothing heavy is imported before it is needed: ``nakshi run`` keeps the interpre
 memory small, so that a memory cap is spent on the graph.
 
 Inside: ``commands`` (import, info, check, backup, compact, cost, layout, cache-plan, export, generate),
-``plots`` (plot), ``algorithms`` (run, estimate), ``servers`` (serve, status), ``clusters`` (cluster,
+``plots`` (plot), ``algorithms`` (run, estimate), ``servers`` (serve, add-user, status), ``clusters`` (cluster,
 worker), ``queries`` (get, neighbors, find), ``benches`` (bench) on ``workloads``, ``lookups``
 (degree, path, subgraph), ``similarities`` and ``walks`` (more of run), ``logs`` (log, apply),
 ``completion``, ``options`` (what they share), ``output`` (text, JSON).
@@ -42,7 +42,7 @@ from .logs import apply, log
 from .lookups import degree, path, subgraph
 from .plots import plot
 from .queries import find, get, neighbors
-from .servers import serve, status
+from .servers import add_user, serve, status
 from .similarities import commands as similarities
 from .walks import node2vec, random_walks
 
@@ -111,6 +111,7 @@ for _command in (
     bench,
     generate,
     serve,
+    add_user,
     status,
     cluster,
     worker,

@@ -63,6 +63,11 @@ _WORD = 2.0
 @options.size("--keep-log", "Of commits for servers that lag behind, in memory [64MiB].")
 @click.option("--until-eof", is_flag=True, help="End with the standard input.")
 @click.option(
+    "--bolt",
+    metavar="HOST:PORT",
+    help="Where drivers of Neo4j connect, by Bolt, to ask in Cypher.",
+)
+@click.option(
     "--http",
     metavar="HOST:PORT",
     help="Show metrics for Prometheus there, at /metrics; only for this machine.",
@@ -80,9 +85,15 @@ _WORD = 2.0
     "Whom to answer: a line for each token, `reader TOKEN`, `writer TOKEN` or "
     "`server TOKEN`; for the owner's eyes only (chmod 600).",
 )
+@options.file(
+    "--users",
+    "Users with passwords, for Bolt: a line for each, as nakshi add-user writes it; for the owner's eyes "
+    "only (chmod 600).",
+)
 @options.memory
 @options.count("--max-calls", "Calls and transactions at the same time [512].")
 @options.count("--max-rows", "Rows of an answer [1000000].")
+@options.size("--max-memory", "That a statement in Cypher may take [256MiB].")
 @options.size("--max-request", "Of a request, such as one commit [16MiB].")
 @click.option(
     "--timeout",
@@ -102,20 +113,24 @@ def serve(
     replicas: int | None,
     keep_log: int | None,
     until_eof: bool,
+    bolt: str | None,
     http: str | None,
     read_only: bool,
     certificate: str | None,
     key: str | None,
     tokens: str | None,
+    users: str | None,
     memory: int | None,
     max_calls: int | None,
     max_rows: int | None,
+    max_memory: int | None,
     max_request: int | None,
     timeout: float | None,
     log: str | None,
     as_json: bool,
 ) -> None:
-    """Serve STORE, a graph with properties, to nakshi.connect and other clients of gRPC.
+    """Serve STORE, a graph with properties, to nakshi.connect and other clients of gRPC, and to drivers of
+    Neo4j.
 
     Prints one line, `ready nakshi://HOST:PORT`, when it answers. Ends at Ctrl-C and SIGTERM, when its
     running calls have ended, at most ten seconds later. An address that other machines can reach needs
@@ -148,11 +163,13 @@ def serve(
             store,
             listen,
             ready,
+            bolt=bolt,
             http=http,
             json_logs=log == "json",
             read_only=read_only,
             certificate=None if certificate is None or key is None else (certificate, key),
             tokens=tokens,
+            users=users,
             runner=[sys.executable, "-m", "nakshi.served_run"],
             hosts=None if hosts is None else read_hosts(hosts, removed=True),
             ca=ca,
@@ -161,6 +178,7 @@ def serve(
             memory=memory,
             calls=max_calls,
             rows=max_rows,
+            statement_bytes=max_memory,
             request_bytes=max_request,
             time=timeout,
         )
@@ -168,7 +186,7 @@ def serve(
         pass
 
 
-def _serve_several(context: click.Context, ready: Callable[[str, str | None], None]) -> int:
+def _serve_several(context: click.Context, ready: Callable[[str, str | None, str | None], None]) -> int:
     """Serve by several servers that this process, or Ray, starts. Returns the exit code."""
     from ..served_by_ray import RayServers
     from ..serving import LocalServers
@@ -179,22 +197,24 @@ def _serve_several(context: click.Context, ready: Callable[[str, str | None], No
     if given["workers"] is None:
         if other:
             raise click.UsageError(f"--local does not go with {other[0]}")
-        local = LocalServers(
-            store, listen, given["local"], _given(context), given["http"], replicas
+        places = {f"--{name}": given[name] for name in ("bolt", "http")}
+        local = LocalServers(store, listen, given["local"], _given(context), places, replicas)
+        first = {option: found[0] for option, found in local.others.items()}
+        return local.run(
+            lambda: ready(local.addresses[0], first.get("--bolt"), first.get("--http"))
         )
-        return local.run(lambda: ready(local.addresses[0], local.pages[0]))
-    other += [f"--{name}" for name in ("local", "http") if given[name] is not None]
+    other += [f"--{name}" for name in ("local", "bolt", "http") if given[name] is not None]
     if other:
         raise click.UsageError(f"--workers does not go with {other[0]}")
     options = _given(context, absolute=True)
     strangers = given["certificate"] is not None and given["tokens"] is not None
     placed = RayServers(store, listen, given["workers"], options, replicas, strangers)
-    return placed.run(lambda: ready(placed.addresses[0], None))
+    return placed.run(lambda: ready(placed.addresses[0], None, None))
 
 
-def _ready(as_json: bool, address: str, pages: str | None) -> None:
+def _ready(as_json: bool, address: str, drivers: str | None, pages: str | None) -> None:
     """Print the addresses of a server that answers."""
-    found = {"nakshi": address, "http": pages}
+    found = {"nakshi": address, "bolt": drivers, "http": pages}
     urls = {name: f"{name}://{where}" for name, where in found.items() if where is not None}
     if as_json:
         print_json({"ready": urls, "pid": os.getpid()})
@@ -208,10 +228,12 @@ _EACH = (
     "key",
     "ca",
     "tokens",
+    "users",
     "keep_log",
     "memory",
     "max_calls",
     "max_rows",
+    "max_memory",
     "max_request",
     "timeout",
     "log",
@@ -219,7 +241,7 @@ _EACH = (
 
 
 #: Those of them that name files.
-_FILES = ("certificate", "key", "ca", "tokens")
+_FILES = ("certificate", "key", "ca", "tokens", "users")
 
 
 def _given(context: click.Context, *, absolute: bool = False) -> list[str]:
@@ -251,6 +273,41 @@ def _ask(address: str, token: str | None, ca: str | None) -> dict[str, Any]:
     except NakshiError as error:
         away = {"role": "away", "pid": None, "commit": None}
         return {"address": address, **away, "error": str(error)}
+
+
+@click.command(name="add-user")
+@click.argument("file", type=click.Path(dir_okay=False), metavar="FILE")
+@click.argument("name")
+@options.word("--role", ["reader", "writer"], "What the user may do [reader].")
+@click.option(
+    "--password-file",
+    type=click.File(),
+    metavar="FILE",
+    help="The password, or - for standard input; it is asked for otherwise.",
+)
+def add_user(file: str, name: str, role: str | None, password_file: Any) -> None:
+    """Add a user NAME with a password to FILE, for `nakshi serve --users FILE`.
+
+    The file has hashes of passwords (Argon2id), and only its owner can read it.
+    """
+    from ..errors import ParameterError, UnsupportedError
+
+    try:
+        from .._core import hash_password
+    except ImportError:
+        raise UnsupportedError("this build of nakshi has no server; run `make build`") from None
+
+    if not name or any(c.isspace() or c == "#" for c in name):
+        raise ParameterError(f"{name!r} is no name of a user; leave out spaces and #")
+    if os.path.exists(file) and any(line.split()[1:2] == [name] for line in open(file)):
+        raise ParameterError(f"{file} has a user {name} already; remove that line first")
+    if password_file is None:
+        password = click.prompt("Password", hide_input=True, confirmation_prompt=True)
+    else:
+        password = password_file.readline().rstrip("\r\n")
+    line = f"{role or 'reader'} {name} {hash_password(password)}\n"
+    with open(os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "w") as users:
+        users.write(line)
 
 
 @click.command()

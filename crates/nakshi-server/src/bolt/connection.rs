@@ -1,0 +1,233 @@
+//! A connection: one task reads messages, another answers them in order.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use boltr::chunk::ChunkReader;
+use boltr::message::ClientMessage;
+use boltr::message::decode::decode_client_message;
+use boltr::{BoltError, types::BoltDict};
+use nakshi_io::CancelToken;
+use tokio::io::{AsyncRead, AsyncWrite, ReadHalf};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+use super::replies::{Failure, Replies};
+use super::session::{Ended, Session};
+use super::version::{Version, agree};
+use super::{login, listener::Bolt};
+use crate::access::Role;
+
+/// Time for a stranger to say who it is.
+const LOGIN: Duration = Duration::from_secs(10);
+/// Bytes of a message of a stranger.
+const STRANGER_BYTES: usize = 64 << 10;
+/// Messages that wait for the ones before them.
+const WAITING: usize = 64;
+/// Unit in which the bytes of waiting messages are counted.
+const KIB: usize = 1024;
+
+/// A message, or why it is none, and its part of the memory for waiting messages.
+pub(super) struct Arrived {
+    pub(super) message: Result<ClientMessage, Failure>,
+    _room: OwnedSemaphorePermit,
+}
+
+/// What the task that reads tells the one that answers, past the messages between them.
+pub(super) struct Interrupts {
+    /// Set when the server ends.
+    server: CancelToken,
+    running: Mutex<CancelToken>,
+    /// RESET messages that were read, and not answered yet.
+    resets: AtomicUsize,
+    gone: AtomicBool,
+}
+
+impl Interrupts {
+    fn new(server: &CancelToken) -> Self {
+        let running = Mutex::new(server.child());
+        Interrupts { server: server.clone(), running, resets: 0.into(), gone: false.into() }
+    }
+
+    /// A token for the next statement.
+    pub(super) fn token(&self) -> CancelToken {
+        let token = self.server.child();
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = token.clone();
+        if self.pending() {
+            token.cancel();
+        }
+        token
+    }
+
+    /// True if what runs is to be left: a RESET has come, or the client has gone.
+    pub(super) fn pending(&self) -> bool {
+        self.resets.load(SeqCst) > 0 || self.gone.load(SeqCst)
+    }
+
+    fn stop(&self) {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).cancel();
+    }
+
+    fn reset(&self) {
+        self.resets.fetch_add(1, SeqCst);
+        self.stop();
+    }
+
+    /// A RESET was answered.
+    pub(super) fn was_reset(&self) {
+        self.resets.fetch_sub(1, SeqCst);
+    }
+
+    fn leave(&self) {
+        self.gone.store(true, SeqCst);
+        self.stop();
+    }
+}
+
+/// Talks with a client until it leaves, or the server ends.
+pub(super) async fn talk<S>(bolt: Arc<Bolt>, mut stream: S) -> Result<(), BoltError>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let late = |_| BoltError::Authentication("the client has not logged on in time".to_owned());
+    let version = tokio::time::timeout(LOGIN, agree(&mut stream)).await.map_err(late)??;
+    let (reader, writer) = tokio::io::split(stream);
+    let mut reader = ChunkReader::new(reader);
+    let mut replies = Replies::new(writer, version);
+    let mut greeted = false;
+    loop {
+        reader.set_max_message_size(STRANGER_BYTES);
+        let login = authenticate(&bolt, version, &mut greeted, &mut reader, &mut replies);
+        let role = match tokio::time::timeout(LOGIN, login).await.map_err(late) {
+            Ok(Ok(Some(role))) => role,
+            Ok(Ok(None)) => break,
+            Ok(Err(error)) | Err(error) => {
+                replies.close().await;
+                return Err(error);
+            }
+        };
+        reader.set_max_message_size(bolt.served.limits.request_bytes);
+        let interrupts = Arc::new(Interrupts::new(&bolt.served.cancel));
+        let (line, messages) = mpsc::channel(WAITING);
+        let room = bolt.served.limits.request_bytes.div_ceil(KIB) + WAITING;
+        let listening = listen(reader, line, room, Arc::clone(&interrupts));
+        let listening = tokio::spawn(listening);
+        let session = Session::new(&bolt, role, interrupts, &mut replies);
+        match session.answer(messages).await {
+            Ok(Ended::LoggedOff) => match listening.await {
+                Ok(Some(again)) => reader = again,
+                _ => break,
+            },
+            ended => {
+                listening.abort();
+                replies.close().await;
+                return ended.map(|_| ());
+            }
+        }
+    }
+    replies.close().await;
+    Ok(())
+}
+
+/// Answers HELLO and LOGON; `None` if the client leaves.
+async fn authenticate<S: AsyncRead, W: AsyncWrite + Unpin>(
+    bolt: &Bolt,
+    version: Version,
+    greeted: &mut bool,
+    reader: &mut ChunkReader<ReadHalf<S>>,
+    replies: &mut Replies<W>,
+) -> Result<Option<Role>, BoltError> {
+    loop {
+        let bytes = reader.read_message().await?;
+        if bytes.is_empty() {
+            continue;
+        }
+        let refused = |failure: Failure| BoltError::Authentication(failure.message);
+        let credentials: BoltDict = match decode_client_message(&bytes) {
+            Ok(ClientMessage::Hello { extra }) if !*greeted => {
+                *greeted = true;
+                let mut told = bolt.greeting();
+                if !version.has_element_ids() && login::asks_for_utc(&extra) {
+                    replies.count_in_utc();
+                    told.insert("patch_bolt".to_owned(), vec!["utc".into()].into());
+                }
+                if version.has_logon() {
+                    replies.success(&told).await?;
+                    replies.flush().await?;
+                    continue;
+                }
+                match bolt.role(extra).await {
+                    Ok(role) => {
+                        replies.success(&told).await?;
+                        replies.flush().await?;
+                        return Ok(Some(role));
+                    }
+                    Err(failure) => {
+                        bolt.refused(&failure).await;
+                        replies.failure(&failure).await?;
+                        return Err(refused(failure));
+                    }
+                }
+            }
+            Ok(ClientMessage::Logon { auth }) if *greeted && version.has_logon() => auth,
+            Ok(ClientMessage::Goodbye) => return Ok(None),
+            Ok(_) | Err(_) => {
+                let failure = Failure::invalid("this message is none of a client that logs on");
+                replies.failure(&failure).await?;
+                return Err(refused(failure));
+            }
+        };
+        match bolt.role(credentials).await {
+            Ok(role) => {
+                replies.success(&BoltDict::new()).await?;
+                replies.flush().await?;
+                return Ok(Some(role));
+            }
+            Err(failure) => {
+                bolt.refused(&failure).await;
+                replies.failure(&failure).await?;
+                return Err(refused(failure));
+            }
+        }
+    }
+}
+
+/// Reads messages until the client leaves or logs off. Returns the reader if it may log on again.
+async fn listen<S: AsyncRead>(
+    mut reader: ChunkReader<ReadHalf<S>>,
+    line: mpsc::Sender<Arrived>,
+    room: usize,
+    interrupts: Arc<Interrupts>,
+) -> Option<ChunkReader<ReadHalf<S>>> {
+    let bytes = Arc::new(Semaphore::new(room));
+    loop {
+        let read = reader.read_message().await;
+        let message = match &read {
+            Ok(bytes) if bytes.is_empty() => continue,
+            Ok(bytes) => decode_client_message(bytes).map_err(|error| Failure::invalid(error.to_string())),
+            // The client has gone, or breaks the frames, after which nothing can be read.
+            Err(BoltError::Io(_)) => break,
+            Err(error) => Err(Failure::invalid(error.to_string())),
+        };
+        let size = read.as_ref().map_or(0, |bytes| bytes.len() / KIB) + 1;
+        match &message {
+            Ok(ClientMessage::Reset) => interrupts.reset(),
+            Ok(ClientMessage::Goodbye) => interrupts.leave(),
+            _ => {}
+        }
+        let logs_off = matches!(message, Ok(ClientMessage::Logoff));
+        // Lossless: a message is at most as large as the room.
+        let Ok(_room) = Arc::clone(&bytes).acquire_many_owned(size as u32).await else { break };
+        if line.send(Arrived { message, _room }).await.is_err() {
+            break;
+        }
+        if logs_off {
+            return Some(reader);
+        }
+        if read.is_err() {
+            break;
+        }
+    }
+    interrupts.leave();
+    None
+}

@@ -1,0 +1,24 @@
+//! The graph over Bolt, the protocol of Neo4j's drivers: versions 4.4 and 5.0 to 5.4.
+//!
+//! - `version` agrees on a version, and says how versions differ
+//! - `values` encodes and decodes the values of queries
+//! - `replies` writes messages to a client
+//! - `login` finds out who it is
+//! - `statements` has the results and the transaction of a client
+//! - `session` answers its messages in order
+//! - `connection` reads them meanwhile, so that a RESET stops a statement that runs
+//! - `listener` accepts connections
+//!
+//! The codec of messages is that of crate `boltr`; its server keeps whole results in memory, so the loop is
+//! our own. Protocol: <https://neo4j.com/docs/bolt/current/>.
+
+mod connection;
+mod listener;
+mod login;
+mod replies;
+mod session;
+mod statements;
+mod values;
+mod version;
+
+pub(crate) use listener::serve;

@@ -1,0 +1,340 @@
+//! Answers the messages of a client that has logged on, in their order.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use boltr::BoltError;
+use boltr::message::ClientMessage;
+use boltr::server::ConnectionState;
+use boltr::types::{BoltDict, BoltValue};
+use tokio::io::AsyncWrite;
+use tokio::sync::mpsc;
+
+use super::connection::{Arrived, Interrupts};
+use super::listener::Bolt;
+use super::login::FORBIDDEN;
+use super::replies::{Failure, Replies};
+use super::statements::{Statements, Terms, commit_of};
+use crate::access::Role;
+
+/// Rows that are asked of a result at once.
+const BATCH: usize = 1024;
+/// Time without a word to the client after which it gets a sign of life.
+const ALIVE: Duration = Duration::from_secs(10);
+/// Seconds for which a client may keep a routing table.
+const ROUTES: i64 = 300;
+
+/// How a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// The client has gone.
+    Gone,
+    /// The client may log on again.
+    LoggedOff,
+}
+
+/// Why a message is not answered with success.
+enum Trouble {
+    /// The client is told.
+    Refused(Failure),
+    /// The line is broken.
+    Line(BoltError),
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Trouble::Refused(failure)
+    }
+}
+
+impl From<BoltError> for Trouble {
+    fn from(error: BoltError) -> Self {
+        Trouble::Line(error)
+    }
+}
+
+/// A client that has logged on.
+pub(super) struct Session<'r, W> {
+    bolt: Arc<Bolt>,
+    role: Role,
+    interrupts: Arc<Interrupts>,
+    replies: &'r mut Replies<W>,
+    state: ConnectionState,
+    /// Absent while a thread has them.
+    statements: Option<Box<Statements>>,
+}
+
+impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
+    pub(super) fn new(
+        bolt: &Arc<Bolt>,
+        role: Role,
+        interrupts: Arc<Interrupts>,
+        replies: &'r mut Replies<W>,
+    ) -> Self {
+        let statements = Some(Box::new(Statements::new(Arc::clone(&bolt.database))));
+        let (bolt, state) = (Arc::clone(bolt), ConnectionState::Ready);
+        Session { bolt, role, interrupts, replies, state, statements }
+    }
+
+    /// Answers messages until the client leaves or logs off.
+    pub(super) async fn answer(
+        mut self,
+        mut messages: mpsc::Receiver<Arrived>,
+    ) -> Result<Ended, BoltError> {
+        loop {
+            let arrived = match messages.try_recv() {
+                Ok(arrived) => arrived,
+                Err(_) => {
+                    // The client waits for what was answered so far.
+                    self.replies.flush().await?;
+                    let idle = self.bolt.idle(self.state);
+                    match tokio::time::timeout(idle, messages.recv()).await {
+                        Ok(Some(arrived)) => arrived,
+                        Ok(None) => return Ok(Ended::Gone),
+                        Err(_) => {
+                            self.leave_transaction().await?;
+                            continue;
+                        }
+                    }
+                }
+            };
+            let message = match arrived.message {
+                Ok(message) => message,
+                Err(failure) => {
+                    self.replies.failure(&failure).await?;
+                    self.state = ConnectionState::Failed;
+                    continue;
+                }
+            };
+            match &message {
+                ClientMessage::Goodbye => return Ok(Ended::Gone),
+                ClientMessage::Reset => {
+                    self.reset().await?;
+                    continue;
+                }
+                _ if self.interrupts.pending() || self.state == ConnectionState::Failed => {
+                    self.replies.ignored().await?;
+                    continue;
+                }
+                _ => {}
+            }
+            let logs_off = matches!(message, ClientMessage::Logoff);
+            match self.handle(message).await {
+                Ok(()) if logs_off => {
+                    self.replies.flush().await?;
+                    return Ok(Ended::LoggedOff);
+                }
+                Ok(()) => {}
+                Err(Trouble::Line(error)) => return Err(error),
+                Err(Trouble::Refused(failure)) => {
+                    self.bolt.failed(&failure);
+                    self.replies.failure(&failure).await?;
+                    self.state = ConnectionState::Failed;
+                    self.work(|statements| statements.reset()).await?;
+                }
+            }
+        }
+    }
+
+    /// Runs `work` in a thread of its own; the client gets signs of life meanwhile.
+    async fn work<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut Statements) -> T + Send + 'static,
+    ) -> Result<T, BoltError> {
+        let lost = || BoltError::Session("internal error: a statement has panicked".to_owned());
+        let mut statements = self.statements.take().ok_or_else(lost)?;
+        let mut working = tokio::task::spawn_blocking(move || {
+            let done = work(&mut statements);
+            (statements, done)
+        });
+        loop {
+            match tokio::time::timeout(ALIVE, &mut working).await {
+                Ok(Ok((statements, done))) => {
+                    self.statements = Some(statements);
+                    return Ok(done);
+                }
+                Ok(Err(_)) => return Err(lost()),
+                Err(_) => self.replies.alive().await?,
+            }
+        }
+    }
+
+    async fn reset(&mut self) -> Result<(), BoltError> {
+        self.work(|statements| statements.reset()).await?;
+        self.interrupts.was_reset();
+        self.state = ConnectionState::Ready;
+        self.replies.success(&BoltDict::new()).await
+    }
+
+    /// Ends a transaction whose client has said nothing for too long.
+    async fn leave_transaction(&mut self) -> Result<(), BoltError> {
+        self.work(|statements| statements.reset()).await?;
+        self.state = ConnectionState::Failed;
+        Ok(())
+    }
+
+    async fn handle(&mut self, message: ClientMessage) -> Result<(), Trouble> {
+        if !self.state.accepts(&message) {
+            let what = format!("{} does not fit the state {}", name(&message), self.state);
+            return Err(Failure::invalid(what).into());
+        }
+        let next = self.state.transition_success(&message);
+        match message {
+            ClientMessage::Run { query, parameters, extra } => {
+                self.run(query, parameters, &extra).await?;
+                self.state = next;
+            }
+            ClientMessage::Pull { extra } => self.pull(&extra, true).await?,
+            ClientMessage::Discard { extra } => self.pull(&extra, false).await?,
+            ClientMessage::Begin { extra } => {
+                let terms = self.terms(&extra).await?;
+                self.work(move |statements| statements.begin(terms)).await??;
+                self.state = next;
+                self.replies.success(&BoltDict::new()).await?;
+            }
+            ClientMessage::Commit => {
+                let bookmark = self.work(|statements| statements.commit()).await??;
+                self.state = next;
+                let told = BoltDict::from([("bookmark".to_owned(), bookmark.into())]);
+                self.replies.success(&told).await?;
+            }
+            ClientMessage::Rollback => {
+                self.work(|statements| statements.reset()).await?;
+                self.state = next;
+                self.replies.success(&BoltDict::new()).await?;
+            }
+            ClientMessage::Route { routing, extra, .. } => {
+                self.check_database(&extra)?;
+                let told = self.bolt.routes(&routing, ROUTES);
+                self.replies.success(&told).await?;
+            }
+            ClientMessage::Telemetry { .. } | ClientMessage::Logoff => {
+                self.state = next;
+                self.replies.success(&BoltDict::new()).await?;
+            }
+            ClientMessage::Hello { .. }
+            | ClientMessage::Logon { .. }
+            | ClientMessage::Goodbye
+            | ClientMessage::Reset => {}
+        }
+        Ok(())
+    }
+
+    async fn run(
+        &mut self,
+        query: String,
+        parameters: BoltDict,
+        extra: &BoltDict,
+    ) -> Result<(), Trouble> {
+        let began = Instant::now();
+        let terms = self.terms(extra).await?;
+        let token = self.interrupts.token();
+        let run = move |statements: &mut Statements| statements.run(&query, parameters, terms, token);
+        let ran = self.work(run).await??;
+        let columns = ran.columns.into_iter().map(BoltValue::from).collect::<Vec<_>>();
+        let mut told = BoltDict::from([
+            ("fields".to_owned(), columns.into()),
+            ("t_first".to_owned(), millis(began)),
+        ]);
+        if let Some(number) = ran.number {
+            told.insert("qid".to_owned(), number.into());
+        }
+        Ok(self.replies.success(&told).await?)
+    }
+
+    /// Sends the next rows of a result, or leaves them out.
+    async fn pull(&mut self, extra: &BoltDict, send: bool) -> Result<(), Trouble> {
+        let began = Instant::now();
+        let mut left = match extra.get("n") {
+            Some(BoltValue::Integer(-1)) | None => usize::MAX,
+            Some(BoltValue::Integer(n)) if *n > 0 => usize::try_from(*n).unwrap_or(usize::MAX),
+            _ => return Err(Failure::invalid("n is neither -1 nor a positive integer").into()),
+        };
+        let extra = extra.clone();
+        let number = self.work(move |statements| statements.select(&extra)).await??;
+        let mut more = true;
+        while left > 0 && more {
+            let most = left.min(BATCH);
+            let rows = self.work(move |statements| statements.rows(number, most)).await??;
+            more = rows.len() == most;
+            left -= rows.len();
+            if send {
+                for row in &rows {
+                    self.replies.record(row).await?;
+                }
+            }
+        }
+        if more {
+            let told = BoltDict::from([("has_more".to_owned(), true.into())]);
+            return Ok(self.replies.success(&told).await?);
+        }
+        let (mut told, open) = self
+            .work(move |statements| {
+                let told = statements.finish(number)?;
+                Ok::<_, Failure>((told, statements.has_open()))
+            })
+            .await??;
+        told.insert("t_last".to_owned(), millis(began));
+        told.insert("db".to_owned(), super::listener::DATABASE.into());
+        if !open {
+            self.state = self.state.complete_streaming();
+        }
+        Ok(self.replies.success(&told).await?)
+    }
+
+    /// What a statement or a transaction may do, and whether the server may begin it now.
+    async fn terms(&mut self, extra: &BoltDict) -> Result<Terms, Trouble> {
+        self.check_database(extra)?;
+        if extra.get("imp_user").is_some_and(|user| *user != BoltValue::Null) {
+            let what = "this server lets nobody act as another user";
+            return Err(Failure::new(FORBIDDEN, what).into());
+        }
+        if let Some(BoltValue::List(bookmarks)) = extra.get("bookmarks") {
+            let numbers = bookmarks.iter().map(|mark| mark.as_str().and_then(commit_of));
+            let wanted = numbers.collect::<Option<Vec<u64>>>().ok_or_else(|| {
+                Failure::new(
+                    "Neo.ClientError.Transaction.InvalidBookmark",
+                    "a bookmark is not of this graph",
+                )
+            })?;
+            if let Some(commit) = wanted.into_iter().max() {
+                self.bolt.wait_for(commit).await?;
+            }
+        }
+        let reads = extra.get("mode").and_then(BoltValue::as_str) == Some("r");
+        let most = self.bolt.served.limits.time;
+        let time = match extra.get("tx_timeout") {
+            Some(BoltValue::Integer(millis)) if *millis > 0 => {
+                Duration::from_millis(millis.unsigned_abs()).min(most)
+            }
+            _ => most,
+        };
+        let writes = !reads && self.bolt.may_write(self.role);
+        let placed = self.statements.as_ref().is_some_and(|statements| statements.has_place());
+        if !placed && let Some(statements) = &mut self.statements {
+            statements.take_place(self.bolt.place()?);
+        }
+        Ok(Terms { writes, time, memory: self.bolt.served.limits.statement_bytes })
+    }
+
+    fn check_database(&self, extra: &BoltDict) -> Result<(), Failure> {
+        match extra.get("db").and_then(BoltValue::as_str) {
+            None | Some("" | super::listener::DATABASE) => Ok(()),
+            Some(other) => Err(Failure::new(
+                "Neo.ClientError.Database.DatabaseNotFound",
+                format!("there is no database {other:?}; the graph is {:?}", super::listener::DATABASE),
+            )),
+        }
+    }
+}
+
+/// Milliseconds since a moment.
+fn millis(since: Instant) -> BoltValue {
+    BoltValue::Integer(i64::try_from(since.elapsed().as_millis()).unwrap_or(i64::MAX))
+}
+
+/// The name of a message, without what it carries.
+fn name(message: &ClientMessage) -> String {
+    let shown = message.to_string();
+    shown.split(['(', ' ']).next().unwrap_or_default().to_owned()
+}

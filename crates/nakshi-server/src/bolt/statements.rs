@@ -1,0 +1,216 @@
+//! The results and the transaction of a client. All calls may take long.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use boltr::types::{BoltDict, BoltValue};
+use nakshi_io::CancelToken;
+use nakshi_query::{Counters, Cursor, Database, Mode, Options, QueryError, Row, Transaction};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::replies::Failure;
+use super::values;
+
+/// Results that a client may have open at once.
+const MOST_OPEN: usize = 1024;
+
+/// Status code of a statement that may not change the graph.
+const READS_ONLY: &str = "Neo.ClientError.Statement.AccessMode";
+
+/// What a client asks of a statement or a transaction, beside the statement.
+#[derive(Clone, Debug)]
+pub(super) struct Terms {
+    /// True if it may change the graph.
+    pub(super) writes: bool,
+    /// Time after which it is stopped.
+    pub(super) time: Duration,
+    /// Bytes that a statement may take.
+    pub(super) memory: u64,
+}
+
+/// Statements of a client.
+pub(super) struct Statements {
+    database: Arc<Database>,
+    transaction: Option<Transaction>,
+    /// Terms of the transaction, and when its time is over.
+    terms: Option<(Terms, Instant)>,
+    /// The place among the running calls of the transaction, or of a statement of its own.
+    place: Option<OwnedSemaphorePermit>,
+    /// Results that are not read to their ends, by their numbers.
+    open: BTreeMap<i64, Cursor>,
+    /// The number of the next result of the transaction.
+    next: i64,
+}
+
+/// The answer to RUN: names of the columns, and the number of the result in a transaction.
+pub(super) struct Ran {
+    pub(super) columns: Vec<String>,
+    pub(super) number: Option<i64>,
+}
+
+impl Statements {
+    pub(super) fn new(database: Arc<Database>) -> Self {
+        Statements { database, transaction: None, terms: None, place: None, open: BTreeMap::new(), next: 0 }
+    }
+
+    /// True if a result is not read to its end.
+    pub(super) fn has_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// True if a statement of its own, or a transaction, has a place among the running calls.
+    pub(super) fn has_place(&self) -> bool {
+        self.place.is_some()
+    }
+
+    /// Takes a place among the running calls, until the transaction or the statement ends.
+    pub(super) fn take_place(&mut self, place: OwnedSemaphorePermit) {
+        self.place = Some(place);
+    }
+
+    /// Begins a transaction.
+    pub(super) fn begin(&mut self, terms: Terms) -> Result<(), Failure> {
+        let mode = if terms.writes { Mode::Write } else { Mode::Read };
+        self.transaction = Some(self.database.begin(mode)?);
+        let until = Instant::now() + terms.time;
+        self.terms = Some((terms, until));
+        Ok(())
+    }
+
+    /// Runs a statement: in the transaction, or as one of its own.
+    pub(super) fn run(
+        &mut self,
+        text: &str,
+        parameters: BoltDict,
+        terms: Terms,
+        cancel: CancelToken,
+    ) -> Result<Ran, Failure> {
+        if self.open.len() >= MOST_OPEN {
+            let message = format!("{MOST_OPEN} results are open; read or discard some first");
+            return Err(Failure::invalid(message));
+        }
+        let parameters = values::parameters(parameters)?.into_iter().collect();
+        let (read_only, until) = match &self.terms {
+            Some((terms, until)) => (!terms.writes, *until),
+            None => (!terms.writes, Instant::now() + terms.time),
+        };
+        let memory = Some(terms.memory);
+        let options = Options { cancel, deadline: Some(until), memory, read_only };
+        let ran = match &mut self.transaction {
+            Some(transaction) => transaction.run(text, parameters, &options),
+            None => self.database.run(text, parameters, &options),
+        };
+        let cursor = ran.map_err(|error| refused(error, read_only))?;
+        let columns = cursor.columns().iter().map(ToString::to_string).collect();
+        let number = self.next;
+        self.next += 1;
+        self.open.insert(number, cursor);
+        Ok(Ran { columns, number: self.transaction.is_some().then_some(number) })
+    }
+
+    /// The number of the result that PULL or DISCARD means: one by its number, or the newest.
+    ///
+    /// # Errors
+    /// A result that is not open.
+    pub(super) fn select(&self, extra: &BoltDict) -> Result<i64, Failure> {
+        let number = match extra.get("qid") {
+            None | Some(BoltValue::Integer(-1)) => self.next - 1,
+            Some(BoltValue::Integer(number)) => *number,
+            Some(_) => return Err(Failure::invalid("qid is no integer")),
+        };
+        if self.open.contains_key(&number) {
+            return Ok(number);
+        }
+        Err(Failure::invalid(format!("there is no open result {number}")))
+    }
+
+    /// The next rows of a result, up to `most`; fewer only if there are no more.
+    pub(super) fn rows(&mut self, number: i64, most: usize) -> Result<Vec<Row>, Failure> {
+        let cursor = self.open.get_mut(&number).ok_or_else(|| Failure::invalid("no such result"))?;
+        Ok(cursor.next(most)?)
+    }
+
+    /// Ends a result whose rows were read, and describes what the statement did.
+    pub(super) fn finish(&mut self, number: i64) -> Result<BoltDict, Failure> {
+        let cursor = self.open.remove(&number).ok_or_else(|| Failure::invalid("no such result"))?;
+        let summary = cursor.summary();
+        let letters = BoltValue::from(summary.query_type.letters());
+        let mut told = BoltDict::from([("type".to_owned(), letters)]);
+        if summary.counters.changed() {
+            told.insert("stats".to_owned(), counts(&summary.counters).into());
+        }
+        if let Some(plan) = summary.plan {
+            told.insert("plan".to_owned(), described(plan).into());
+        }
+        if self.transaction.is_none() {
+            self.place = None;
+            told.insert("bookmark".to_owned(), bookmark(self.database.snapshot().commit()).into());
+        }
+        Ok(told)
+    }
+
+    /// Commits the transaction. Returns the bookmark.
+    pub(super) fn commit(&mut self) -> Result<String, Failure> {
+        let transaction = self.transaction.take();
+        self.reset();
+        let transaction = transaction.ok_or_else(|| Failure::invalid("no transaction runs"))?;
+        Ok(bookmark(transaction.commit()?))
+    }
+
+    /// Drops the transaction and all results.
+    pub(super) fn reset(&mut self) {
+        self.open.clear();
+        self.next = 0;
+        self.terms = None;
+        self.transaction = None;
+        self.place = None;
+    }
+}
+
+/// The error of a statement; one that would change the graph is told why it may not.
+fn refused(error: QueryError, read_only: bool) -> Failure {
+    if read_only && error.detail() == "ReadOnly" {
+        return Failure::new(READS_ONLY, error.to_string());
+    }
+    error.into()
+}
+
+/// What a statement has changed, as drivers name it.
+fn counts(counters: &Counters) -> BoltDict {
+    let entries = [
+        ("nodes-created", counters.nodes_created),
+        ("nodes-deleted", counters.nodes_deleted),
+        ("relationships-created", counters.relationships_created),
+        ("relationships-deleted", counters.relationships_deleted),
+        ("properties-set", counters.properties_set),
+        ("labels-added", counters.labels_added),
+        ("labels-removed", counters.labels_removed),
+    ];
+    let changed = entries.into_iter().filter(|(_, count)| *count > 0);
+    let count = |count| BoltValue::Integer(i64::try_from(count).unwrap_or(i64::MAX));
+    let mut told: BoltDict = changed.map(|(name, n)| (name.to_owned(), count(n))).collect();
+    told.insert("contains-updates".to_owned(), true.into());
+    told
+}
+
+/// A plan, as drivers show it: one operator with its text.
+fn described(plan: String) -> BoltDict {
+    let details = BoltDict::from([("Details".to_owned(), plan.into())]);
+    BoltDict::from([
+        ("operatorType".to_owned(), "Plan".into()),
+        ("args".to_owned(), details.into()),
+        ("identifiers".to_owned(), BoltValue::List(Vec::new())),
+        ("children".to_owned(), BoltValue::List(Vec::new())),
+    ])
+}
+
+/// The bookmark of the state after a commit.
+fn bookmark(commit: u64) -> String {
+    format!("nakshi:{commit}")
+}
+
+/// The number of the commit of a bookmark.
+pub(super) fn commit_of(bookmark: &str) -> Option<u64> {
+    bookmark.strip_prefix("nakshi:")?.parse().ok()
+}
