@@ -151,7 +151,9 @@ class LocalServers:
         command += ["--listen", self.addresses[number], "--hosts", os.fspath(self._hosts)]
         command += ["--until-eof", *self._options]
         for option, places in self.others.items():
-            command += [option, places[number]]
+            # Statements need the whole graph.
+            if option != "--bolt" or number < self._agreeing:
+                command += [option, places[number]]
         try:
             return start_child(command)
         except BlockingIOError as error:

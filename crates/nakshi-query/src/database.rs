@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use nakshi_property::{PropertyGraph, PropertyStore, Transaction as StoreTransaction};
 
+use super::catalog::WithCatalog;
 use super::cursor::{Cursor, Options};
 use super::error::{Class, QueryError, Result};
 use super::front;
@@ -75,13 +76,17 @@ impl Database {
     }
 
     fn of(home: Home) -> Self {
-        Database { home, procedures: Arc::new(NoProcedures), plans: Arc::default() }
+        Database {
+            home,
+            procedures: Arc::new(WithCatalog(Arc::new(NoProcedures))),
+            plans: Arc::default(),
+        }
     }
 
     /// The same database with procedures.
     #[must_use]
     pub fn with_procedures(self, procedures: Arc<dyn Procedures>) -> Self {
-        Database { procedures, plans: Arc::default(), ..self }
+        Database { procedures: Arc::new(WithCatalog(procedures)), plans: Arc::default(), ..self }
     }
 
     /// The graph after the last commit.

@@ -207,6 +207,13 @@ impl QueryError {
     }
 }
 
+impl QueryError {
+    /// Returns true if the query would have changed a graph that may only be read.
+    pub fn is_read_only(&self) -> bool {
+        self.0.detail == "ReadOnly"
+    }
+}
+
 impl fmt::Display for QueryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)?;

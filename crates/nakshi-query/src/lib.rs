@@ -14,6 +14,7 @@
 #![deny(missing_docs)]
 
 mod arithmetic;
+mod catalog;
 mod cursor;
 mod database;
 mod error;

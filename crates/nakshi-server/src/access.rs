@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use nakshi_store::Error as StoreError;
 use sha2::{Digest, Sha256};
-use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{self, ServerConfig};
@@ -172,11 +171,11 @@ impl Certificate {
         Ok(Certificate { chain: read(chain)?, key: read(key)? })
     }
 
-    /// What encrypts connections other than those of gRPC.
+    /// Settings of encrypted connections other than those of gRPC.
     ///
     /// # Errors
     /// [`ErrorKind::Parameter`] for a certificate or a key that is none.
-    pub(crate) fn acceptor(&self) -> Result<TlsAcceptor> {
+    pub(crate) fn config(&self) -> Result<Arc<ServerConfig>> {
         let wrong = |error: &dyn std::fmt::Display| {
             Error::parameter(format!("the certificate or its key is not usable: {error}"))
         };
@@ -188,7 +187,7 @@ impl Certificate {
             .with_safe_default_protocol_versions()
             .map_err(|error| wrong(&error))?;
         let config = builder.with_no_client_auth().with_single_cert(chain, key);
-        Ok(Arc::new(config.map_err(|error| wrong(&error))?).into())
+        Ok(Arc::new(config.map_err(|error| wrong(&error))?))
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use nakshi_io::CancelToken;
 use nakshi_property::{LoadOptions, PropertyStore, Table, TableRows, load};
+use nakshi_query::Database;
 use nakshi_store::OpenOptions;
 use nakshi_store::files::new_uuid;
 use nakshi_store::import::Hooks;
@@ -33,6 +34,7 @@ const LIMITS: Limits = Limits {
     connections: 4,
     request_bytes: 1 << 16,
     rows: 3,
+    statement_bytes: 1 << 20,
     time: Duration::from_secs(1),
     idle: Duration::from_secs(1),
 };
@@ -45,11 +47,15 @@ static SERVED: LazyLock<Served> = LazyLock::new(|| {
     let removed = std::fs::remove_dir_all(&folder);
     let store = store.and_then(|store| Ok(removed.map(|()| store)?));
     let store = store.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let store = Arc::new(store);
     Served {
-        store: Arc::new(store),
+        database: Arc::new(Database::new(Arc::clone(&store))),
+        store,
         read_only: false,
         limits: LIMITS,
         tokens: None,
+        users: None,
+        checks: Semaphore::new(1),
         kept: Arc::default(),
         cancel: CancelToken::new(),
         calls: Arc::new(Semaphore::new(LIMITS.calls)),

@@ -1,13 +1,14 @@
-//! The HTTP address: metrics for Prometheus.
+//! The HTTP address: metrics for Prometheus, and statements in Cypher.
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
-use axum::routing::get;
+use axum::routing::{get, post};
 
+use crate::query_api::query;
 use crate::service::Served;
 
 /// Type of the text of metrics.
@@ -15,7 +16,12 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 
 /// The pages.
 pub(crate) fn pages(served: Arc<Served>) -> Router {
-    Router::new().route("/metrics", get(metrics)).with_state(served)
+    let limit = DefaultBodyLimit::max(served.limits.request_bytes);
+    let query = post(query).layer(limit);
+    Router::new()
+        .route("/metrics", get(metrics))
+        .route("/db/{name}/query/v2", query)
+        .with_state(served)
 }
 
 async fn metrics(State(served): State<Arc<Served>>) -> impl IntoResponse {

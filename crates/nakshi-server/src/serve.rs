@@ -9,15 +9,17 @@ use std::time::{Duration, Instant};
 
 use nakshi_io::CancelToken;
 use nakshi_property::{LoadOptions, PropertyStore};
+use nakshi_query::Database;
 use nakshi_store::import::Hooks;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
-use tokio_rustls::TlsAcceptor;
 use tonic::service::Routes;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::server::{Connected, Router, TcpConnectInfo};
@@ -34,7 +36,7 @@ use crate::metrics::Metrics;
 use crate::outcomes::Outcomes;
 use crate::replication::v1::replica_server::ReplicaServer;
 use crate::replication::{Group, GroupOptions};
-use crate::service::{Served, Service};
+use crate::service::{CHECKS, Served, Service};
 use crate::users::Users;
 use crate::v1::graph_server::GraphServer;
 
@@ -103,7 +105,7 @@ pub struct Server {
     pages: Option<std::net::TcpListener>,
     /// The listener for Bolt.
     drivers: Option<std::net::TcpListener>,
-    secrets: Option<TlsAcceptor>,
+    secrets: Option<Arc<ServerConfig>>,
     store: Arc<PropertyStore>,
     options: ServeOptions,
     kept: Arc<KeptStates>,
@@ -145,7 +147,7 @@ impl Server {
         let listener = listen(options.listen, "--listen")?;
         let pages = options.http.map(|http| listen(http, "--http")).transpose()?;
         let drivers = options.bolt.map(|bolt| listen(bolt, "--bolt")).transpose()?;
-        let secrets = options.certificate.as_ref().map(Certificate::acceptor).transpose()?;
+        let secrets = options.certificate.as_ref().map(Certificate::config).transpose()?;
         let address = listener.local_addr().map_err(no_listener)?;
         let mut transport = tonic::transport::Server::builder().timeout(options.limits.time);
         if let Some(Certificate { chain, key }) = &options.certificate {
@@ -170,6 +172,11 @@ impl Server {
             store.start_writing(cancel)?;
         }
         let gateway = gateway(&options)?;
+        if drivers.is_some() && gateway.as_ref().is_some_and(|gateway| gateway.share().is_some()) {
+            let what =
+                "this server has a share of the graph; give --bolt to one that has all of it";
+            return Err(Error::parameter(what));
+        }
         Ok(Server {
             listener,
             address,
@@ -225,6 +232,8 @@ impl Server {
             limits,
             tokens: options.tokens,
             users: options.users,
+            checks: Semaphore::new(CHECKS),
+            database: Arc::new(Database::new(Arc::clone(&store))),
             kept,
             cancel: cancel.child(),
             calls: Arc::new(Semaphore::new(limits.calls)),
@@ -242,7 +251,8 @@ impl Server {
         let here = runtime(1)?;
         let routes = here.block_on(routes(&served))?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let drivers = drivers.map(|drivers| serve_drivers(drivers, secrets, &served)).transpose()?;
+        let drivers =
+            drivers.map(|drivers| serve_drivers(drivers, secrets, &served)).transpose()?;
         let (ending, ended) = watch::channel(());
         let answered = std::thread::scope(|scope| {
             let (mut threads, mut lines) = (Vec::new(), Vec::new());
@@ -350,7 +360,7 @@ fn runtime(calls: usize) -> Result<Runtime> {
 /// Answers drivers, on threads of their own: a thread of them may wait for a statement.
 fn serve_drivers(
     drivers: std::net::TcpListener,
-    secrets: Option<TlsAcceptor>,
+    secrets: Option<Arc<ServerConfig>>,
     served: &Arc<Served>,
 ) -> Result<Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
@@ -361,6 +371,7 @@ fn serve_drivers(
         let _here = runtime.enter();
         TcpListener::from_std(drivers).map_err(no_listener)?
     };
+    let secrets = secrets.map(TlsAcceptor::from);
     runtime.spawn(bolt::serve(drivers, Arc::clone(served), secrets));
     Ok(runtime)
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use nakshi_io::CancelToken;
 use nakshi_property::{BucketSet, PropertyGraph, PropertyStore};
+use nakshi_query::Database;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
@@ -26,6 +27,7 @@ use crate::parts;
 use crate::replication::Group;
 use crate::runs;
 use crate::session::{self, Session, fault};
+use crate::users::Users;
 use crate::v1::commit_async_reply::Reply as OfCommit;
 use crate::v1::graph_server::Graph;
 use crate::v1::pipeline_reply::Reply as OneReply;
@@ -36,9 +38,10 @@ use crate::v1::{
     NewEdgeNumbersRequest, PipelineReply, QueryRequest, ResolveReply, ResolveRequest, RunReply,
     RunRequest, StatusReply, StatusRequest, Step, StepReply,
 };
-use crate::users::Users;
 use crate::wire;
 
+/// Passwords that are checked at the same time; each takes 19 MiB of memory.
+pub(crate) const CHECKS: usize = 2;
 /// Most numbers of edges that a request gets.
 const NUMBERS: u32 = 100_000;
 /// Time for which a thread stays awake after a short query.
@@ -63,6 +66,10 @@ pub(crate) struct Served {
     pub(crate) limits: Limits,
     pub(crate) tokens: Option<Tokens>,
     pub(crate) users: Option<Users>,
+    /// Places for passwords that are checked at the same time.
+    pub(crate) checks: Semaphore,
+    /// The graph, for statements in Cypher.
+    pub(crate) database: Arc<Database>,
     pub(crate) kept: Arc<KeptStates>,
     /// Set when the server ends.
     pub(crate) cancel: CancelToken,
@@ -148,7 +155,7 @@ impl Served {
     ///
     /// # Errors
     /// [`ErrorKind::Moved`], with the address of a server that has it.
-    fn refuse_without_all(&self) -> Result<()> {
+    pub(crate) fn refuse_without_all(&self) -> Result<()> {
         let Some(group) = self.group.as_ref().filter(|_| self.share().is_some()) else {
             return Ok(());
         };

@@ -54,7 +54,8 @@ pub fn hash_password(password: &str) -> Result<String> {
     if password.is_empty() {
         return Err(Error::parameter("a password is not empty"));
     }
-    let hashed = Argon2::default().hash_password(password.as_bytes(), &SaltString::generate(&mut OsRng));
+    let salt = SaltString::generate(&mut OsRng);
+    let hashed = Argon2::default().hash_password(password.as_bytes(), &salt);
     let hashed = hashed.map_err(|error| Error::parameter(format!("no password: {error}")))?;
     Ok(hashed.to_string())
 }
@@ -126,7 +127,8 @@ impl Users {
 
 /// True if a hash is that of a password.
 fn is_of(hash: &str, password: &str) -> bool {
-    let verify = |hash: PasswordHash<'_>| Argon2::default().verify_password(password.as_bytes(), &hash);
+    let verify =
+        |hash: PasswordHash<'_>| Argon2::default().verify_password(password.as_bytes(), &hash);
     PasswordHash::new(hash).is_ok_and(|hash| verify(hash).is_ok())
 }
 

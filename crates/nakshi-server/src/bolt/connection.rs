@@ -4,19 +4,21 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use boltr::BoltError;
 use boltr::chunk::ChunkReader;
 use boltr::message::ClientMessage;
 use boltr::message::decode::decode_client_message;
-use boltr::{BoltError, types::BoltDict};
+use boltr::types::{BoltDict, BoltValue};
 use nakshi_io::CancelToken;
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::replies::{Failure, Replies};
+use super::replies::Replies;
 use super::session::{Ended, Session};
 use super::version::{Version, agree};
-use super::{login, listener::Bolt};
+use super::{listener::Bolt, login};
 use crate::access::Role;
+use crate::failure::Failure;
 
 /// Time for a stranger to say who it is.
 const LOGIN: Duration = Duration::from_secs(10);
@@ -149,7 +151,8 @@ async fn authenticate<S: AsyncRead, W: AsyncWrite + Unpin>(
                 let mut told = bolt.greeting();
                 if !version.has_element_ids() && login::asks_for_utc(&extra) {
                     replies.count_in_utc();
-                    told.insert("patch_bolt".to_owned(), vec!["utc".into()].into());
+                    let patches = vec![BoltValue::from("utc")];
+                    told.insert("patch_bolt".to_owned(), patches.into());
                 }
                 if version.has_logon() {
                     replies.success(&told).await?;
@@ -204,7 +207,9 @@ async fn listen<S: AsyncRead>(
         let read = reader.read_message().await;
         let message = match &read {
             Ok(bytes) if bytes.is_empty() => continue,
-            Ok(bytes) => decode_client_message(bytes).map_err(|error| Failure::invalid(error.to_string())),
+            Ok(bytes) => {
+                decode_client_message(bytes).map_err(|error| Failure::invalid(error.to_string()))
+            }
             // The client has gone, or breaks the frames, after which nothing can be read.
             Err(BoltError::Io(_)) => break,
             Err(error) => Err(Failure::invalid(error.to_string())),

@@ -7,21 +7,17 @@ use std::time::Duration;
 
 use boltr::server::ConnectionState;
 use boltr::types::{BoltDict, BoltValue};
-use nakshi_query::Database;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 
 use super::connection::talk;
-use super::login;
-use super::replies::Failure;
+use super::login::credentials;
 use crate::access::{HANDSHAKE, Role};
+use crate::failure::{DATABASE, Failure};
+use crate::login::role;
 use crate::service::Served;
 
-/// Name of the graph, as drivers know it.
-pub(super) const DATABASE: &str = "neo4j";
-/// Passwords that are checked at the same time.
-const CHECKS: usize = 2;
 /// Version of Neo4j whose statements and answers these are.
 const COMPATIBLE: &str = "5.26.0";
 /// Time that somebody waits whose credentials are wrong.
@@ -34,18 +30,16 @@ const SILENCE: Duration = Duration::from_secs(3600);
 /// What the connections share.
 pub(super) struct Bolt {
     pub(super) served: Arc<Served>,
-    pub(super) database: Arc<Database>,
     /// The address that it listens at.
     address: SocketAddr,
-    /// Passwords that are checked at the same time: a check takes 19 MiB of memory.
-    checks: Semaphore,
 }
 
 impl Bolt {
     /// The answer to HELLO.
     pub(super) fn greeting(&self) -> BoltDict {
         let number = self.served.connections.load(Relaxed);
-        let server = format!("Neo4j/{COMPATIBLE} compatible (Nakshi {})", env!("CARGO_PKG_VERSION"));
+        let server =
+            format!("Neo4j/{COMPATIBLE} compatible (Nakshi {})", env!("CARGO_PKG_VERSION"));
         BoltDict::from([
             ("server".to_owned(), server.into()),
             ("connection_id".to_owned(), format!("bolt-{number}").into()),
@@ -53,12 +47,9 @@ impl Bolt {
         ])
     }
 
-    /// The role of the client with these credentials, which are checked in a thread of its own.
-    pub(super) async fn role(&self, credentials: BoltDict) -> Result<Role, Failure> {
-        let _place = self.checks.acquire().await;
-        let served = Arc::clone(&self.served);
-        let checked = tokio::task::spawn_blocking(move || login::role(&served, &credentials)).await;
-        checked.unwrap_or_else(|_| Err(Failure::internal()))
+    /// The role of the client that says this.
+    pub(super) async fn role(&self, said: BoltDict) -> Result<Role, Failure> {
+        role(&self.served, credentials(&said)).await
     }
 
     /// Counts credentials that were refused, and makes the next try wait.
@@ -75,9 +66,9 @@ impl Bolt {
     /// Time for which a client in a state may say nothing.
     pub(super) fn idle(&self, state: ConnectionState) -> Duration {
         match state {
-            ConnectionState::TxReady | ConnectionState::TxStreaming | ConnectionState::Streaming => {
-                self.served.limits.idle
-            }
+            ConnectionState::TxReady
+            | ConnectionState::TxStreaming
+            | ConnectionState::Streaming => self.served.limits.idle,
             _ => SILENCE,
         }
     }
@@ -87,16 +78,8 @@ impl Bolt {
     /// # Errors
     /// All places are taken.
     pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, Failure> {
-        Arc::clone(&self.served.calls).try_acquire_owned().map_err(|_| {
-            let calls = self.served.limits.calls;
-            let what = format!("the server answers {calls} calls already; try again later");
-            Failure::new("Neo.TransientError.Transaction.MaximumTransactionLimitReached", what)
-        })
-    }
-
-    /// True if a client of a role may change the graph here.
-    pub(super) fn may_write(&self, role: Role) -> bool {
-        self.served.may_write(role).is_ok()
+        let place = Arc::clone(&self.served.calls).try_acquire_owned();
+        place.map_err(|_| Failure::overloaded(self.served.limits.calls))
     }
 
     /// The routing table: this server does everything. `routing` has the address by which the client came.
@@ -106,7 +89,8 @@ impl Bolt {
         let server = |role: &str| -> BoltValue {
             let addresses = vec![BoltValue::from(address.clone())];
             let entries = [("addresses", addresses.into()), ("role", role.into())];
-            BoltDict::from(entries.map(|(name, value): (&str, BoltValue)| (name.to_owned(), value))).into()
+            BoltDict::from(entries.map(|(name, value): (&str, BoltValue)| (name.to_owned(), value)))
+                .into()
         };
         let servers: Vec<BoltValue> = ["ROUTE", "READ", "WRITE"].map(server).into();
         let table = [("ttl", seconds.into()), ("db", DATABASE.into()), ("servers", servers.into())];
@@ -126,16 +110,10 @@ impl Bolt {
 }
 
 /// Accepts connections until the server ends.
-pub(crate) async fn serve(
-    listener: TcpListener,
-    served: Arc<Served>,
-    tls: Option<TlsAcceptor>,
-) {
+pub(crate) async fn serve(listener: TcpListener, served: Arc<Served>, tls: Option<TlsAcceptor>) {
     let Ok(address) = listener.local_addr() else { return };
-    let database = Arc::new(Database::new(Arc::clone(&served.store)));
     let places = Arc::new(Semaphore::new(served.limits.connections.max(1)));
-    let checks = Semaphore::new(CHECKS);
-    let bolt = Arc::new(Bolt { served, database, address, checks });
+    let bolt = Arc::new(Bolt { served, address });
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let stream = match listener.accept().await {

@@ -7,45 +7,17 @@ use boltr::message::sig;
 use boltr::packstream::encode::{encode_dict, encode_struct_header};
 use boltr::types::{BoltDict, BoltValue};
 use bytes::{BufMut, BytesMut};
-use nakshi_query::{QueryError, Value};
+use nakshi_query::Value;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::values::Encoder;
 use super::version::Version;
+use crate::failure::Failure;
 
 /// Bytes of waiting messages that are written without waiting for more.
 const FULL: usize = 64 << 10;
 /// Time for a client to take what was written; one that takes longer has hung.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Why a request fails: a status code of Neo4j's, which drivers know, and a message in one line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Failure {
-    pub(super) code: &'static str,
-    pub(super) message: String,
-}
-
-impl Failure {
-    pub(super) fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Failure { code, message: message.into() }
-    }
-
-    /// A fault of Nakshi.
-    pub(super) fn internal() -> Self {
-        Failure::new("Neo.DatabaseError.General.UnknownError", "internal error: the server panicked")
-    }
-
-    /// A message that breaks the rules of the protocol.
-    pub(super) fn invalid(message: impl Into<String>) -> Self {
-        Failure::new("Neo.ClientError.Request.Invalid", message)
-    }
-}
-
-impl From<QueryError> for Failure {
-    fn from(error: QueryError) -> Self {
-        Failure::new(error.code(), error.to_string())
-    }
-}
 
 /// The way to a client.
 pub(super) struct Replies<W> {
@@ -80,7 +52,10 @@ impl<W: AsyncWrite + Unpin> Replies<W> {
         encode_struct_header(&mut self.message, sig::FAILURE, 1);
         let of = |text: &str| BoltValue::String(text.to_owned());
         let entries = [("code", of(failure.code)), ("message", of(&failure.message))];
-        encode_dict(&mut self.message, &entries.map(|(name, value)| (name.to_owned(), value)).into());
+        encode_dict(
+            &mut self.message,
+            &entries.map(|(name, value)| (name.to_owned(), value)).into(),
+        );
         self.end_message().await
     }
 

@@ -12,11 +12,15 @@ use tokio::sync::mpsc;
 
 use super::connection::{Arrived, Interrupts};
 use super::listener::Bolt;
-use super::login::FORBIDDEN;
-use super::replies::{Failure, Replies};
-use super::statements::{Statements, Terms, commit_of};
+use super::replies::Replies;
+use super::statements::{Statements, Terms};
 use crate::access::Role;
+use crate::failure::{DATABASE, Failure, commit_of};
 
+/// Status code of a client that may not do something.
+const FORBIDDEN: &str = "Neo.ClientError.Security.Forbidden";
+/// Status code of a statement that may not change the graph.
+const READS_ONLY: &str = "Neo.ClientError.Statement.AccessMode";
 /// Rows that are asked of a result at once.
 const BATCH: usize = 1024;
 /// Time without a word to the client after which it gets a sign of life.
@@ -62,6 +66,8 @@ pub(super) struct Session<'r, W> {
     state: ConnectionState,
     /// Absent while a thread has them.
     statements: Option<Box<Statements>>,
+    /// What the client is told next: that its transaction was rolled back meanwhile.
+    late: Option<Failure>,
 }
 
 impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
@@ -71,9 +77,9 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
         interrupts: Arc<Interrupts>,
         replies: &'r mut Replies<W>,
     ) -> Self {
-        let statements = Some(Box::new(Statements::new(Arc::clone(&bolt.database))));
+        let statements = Some(Box::new(Statements::new(Arc::clone(&bolt.served.database))));
         let (bolt, state) = (Arc::clone(bolt), ConnectionState::Ready);
-        Session { bolt, role, interrupts, replies, state, statements }
+        Session { bolt, role, interrupts, replies, state, statements, late: None }
     }
 
     /// Answers messages until the client leaves or logs off.
@@ -117,6 +123,11 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
                     continue;
                 }
                 _ => {}
+            }
+            if let Some(failure) = self.late.take() {
+                self.replies.failure(&failure).await?;
+                self.state = ConnectionState::Failed;
+                continue;
             }
             let logs_off = matches!(message, ClientMessage::Logoff);
             match self.handle(message).await {
@@ -162,6 +173,7 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
     async fn reset(&mut self) -> Result<(), BoltError> {
         self.work(|statements| statements.reset()).await?;
         self.interrupts.was_reset();
+        self.late = None;
         self.state = ConnectionState::Ready;
         self.replies.success(&BoltDict::new()).await
     }
@@ -169,7 +181,12 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
     /// Ends a transaction whose client has said nothing for too long.
     async fn leave_transaction(&mut self) -> Result<(), BoltError> {
         self.work(|statements| statements.reset()).await?;
-        self.state = ConnectionState::Failed;
+        let idle = self.bolt.served.limits.idle.as_secs();
+        let what = format!(
+            "the client has said nothing for {idle} seconds; the transaction is rolled back"
+        );
+        self.late = Some(Failure::new("Neo.ClientError.Transaction.TransactionTimedOut", what));
+        self.state = ConnectionState::Ready;
         Ok(())
     }
 
@@ -229,7 +246,8 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
         let began = Instant::now();
         let terms = self.terms(extra).await?;
         let token = self.interrupts.token();
-        let run = move |statements: &mut Statements| statements.run(&query, parameters, terms, token);
+        let run =
+            move |statements: &mut Statements| statements.run(&query, parameters, terms, token);
         let ran = self.work(run).await??;
         let columns = ran.columns.into_iter().map(BoltValue::from).collect::<Vec<_>>();
         let mut told = BoltDict::from([
@@ -275,7 +293,7 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
             })
             .await??;
         told.insert("t_last".to_owned(), millis(began));
-        told.insert("db".to_owned(), super::listener::DATABASE.into());
+        told.insert("db".to_owned(), DATABASE.into());
         if !open {
             self.state = self.state.complete_streaming();
         }
@@ -309,21 +327,23 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
             }
             _ => most,
         };
-        let writes = !reads && self.bolt.may_write(self.role);
+        let refusal = match self.bolt.served.may_write(self.role) {
+            Ok(()) => {
+                reads.then(|| Failure::new(READS_ONLY, "the session or transaction only reads"))
+            }
+            Err(error) => Some(error.into()),
+        };
         let placed = self.statements.as_ref().is_some_and(|statements| statements.has_place());
         if !placed && let Some(statements) = &mut self.statements {
             statements.take_place(self.bolt.place()?);
         }
-        Ok(Terms { writes, time, memory: self.bolt.served.limits.statement_bytes })
+        Ok(Terms { refusal, time, memory: self.bolt.served.limits.statement_bytes })
     }
 
     fn check_database(&self, extra: &BoltDict) -> Result<(), Failure> {
         match extra.get("db").and_then(BoltValue::as_str) {
-            None | Some("" | super::listener::DATABASE) => Ok(()),
-            Some(other) => Err(Failure::new(
-                "Neo.ClientError.Database.DatabaseNotFound",
-                format!("there is no database {other:?}; the graph is {:?}", super::listener::DATABASE),
-            )),
+            None | Some("" | DATABASE) => Ok(()),
+            Some(other) => Err(Failure::no_database(other)),
         }
     }
 }

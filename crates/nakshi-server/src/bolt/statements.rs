@@ -9,20 +9,17 @@ use nakshi_io::CancelToken;
 use nakshi_query::{Counters, Cursor, Database, Mode, Options, QueryError, Row, Transaction};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::replies::Failure;
 use super::values;
+use crate::failure::{Failure, bookmark};
 
 /// Results that a client may have open at once.
 const MOST_OPEN: usize = 1024;
 
-/// Status code of a statement that may not change the graph.
-const READS_ONLY: &str = "Neo.ClientError.Statement.AccessMode";
-
 /// What a client asks of a statement or a transaction, beside the statement.
 #[derive(Clone, Debug)]
 pub(super) struct Terms {
-    /// True if it may change the graph.
-    pub(super) writes: bool,
+    /// Why it may not change the graph; `None` if it may.
+    pub(super) refusal: Option<Failure>,
     /// Time after which it is stopped.
     pub(super) time: Duration,
     /// Bytes that a statement may take.
@@ -51,7 +48,14 @@ pub(super) struct Ran {
 
 impl Statements {
     pub(super) fn new(database: Arc<Database>) -> Self {
-        Statements { database, transaction: None, terms: None, place: None, open: BTreeMap::new(), next: 0 }
+        Statements {
+            database,
+            transaction: None,
+            terms: None,
+            place: None,
+            open: BTreeMap::new(),
+            next: 0,
+        }
     }
 
     /// True if a result is not read to its end.
@@ -71,7 +75,7 @@ impl Statements {
 
     /// Begins a transaction.
     pub(super) fn begin(&mut self, terms: Terms) -> Result<(), Failure> {
-        let mode = if terms.writes { Mode::Write } else { Mode::Read };
+        let mode = if terms.refusal.is_none() { Mode::Write } else { Mode::Read };
         self.transaction = Some(self.database.begin(mode)?);
         let until = Instant::now() + terms.time;
         self.terms = Some((terms, until));
@@ -90,18 +94,18 @@ impl Statements {
             let message = format!("{MOST_OPEN} results are open; read or discard some first");
             return Err(Failure::invalid(message));
         }
-        let parameters = values::parameters(parameters)?.into_iter().collect();
-        let (read_only, until) = match &self.terms {
-            Some((terms, until)) => (!terms.writes, *until),
-            None => (!terms.writes, Instant::now() + terms.time),
+        let parameters = values::parameters(parameters)?;
+        let (terms, until) = match &self.terms {
+            Some((begun, until)) => (begun, *until),
+            None => (&terms, Instant::now() + terms.time),
         };
-        let memory = Some(terms.memory);
+        let (memory, read_only) = (Some(terms.memory), terms.refusal.is_some());
         let options = Options { cancel, deadline: Some(until), memory, read_only };
         let ran = match &mut self.transaction {
             Some(transaction) => transaction.run(text, parameters, &options),
             None => self.database.run(text, parameters, &options),
         };
-        let cursor = ran.map_err(|error| refused(error, read_only))?;
+        let cursor = ran.map_err(|error| refused(error, terms))?;
         let columns = cursor.columns().iter().map(ToString::to_string).collect();
         let number = self.next;
         self.next += 1;
@@ -127,7 +131,8 @@ impl Statements {
 
     /// The next rows of a result, up to `most`; fewer only if there are no more.
     pub(super) fn rows(&mut self, number: i64, most: usize) -> Result<Vec<Row>, Failure> {
-        let cursor = self.open.get_mut(&number).ok_or_else(|| Failure::invalid("no such result"))?;
+        let cursor =
+            self.open.get_mut(&number).ok_or_else(|| Failure::invalid("no such result"))?;
         Ok(cursor.next(most)?)
     }
 
@@ -168,12 +173,12 @@ impl Statements {
     }
 }
 
-/// The error of a statement; one that would change the graph is told why it may not.
-fn refused(error: QueryError, read_only: bool) -> Failure {
-    if read_only && error.detail() == "ReadOnly" {
-        return Failure::new(READS_ONLY, error.to_string());
+/// The error of a statement. One that would change the graph gets the reason why it may not.
+fn refused(error: QueryError, terms: &Terms) -> Failure {
+    match &terms.refusal {
+        Some(refusal) if error.is_read_only() => refusal.clone(),
+        _ => error.into(),
     }
-    error.into()
 }
 
 /// What a statement has changed, as drivers name it.
@@ -203,14 +208,4 @@ fn described(plan: String) -> BoltDict {
         ("identifiers".to_owned(), BoltValue::List(Vec::new())),
         ("children".to_owned(), BoltValue::List(Vec::new())),
     ])
-}
-
-/// The bookmark of the state after a commit.
-fn bookmark(commit: u64) -> String {
-    format!("nakshi:{commit}")
-}
-
-/// The number of the commit of a bookmark.
-pub(super) fn commit_of(bookmark: &str) -> Option<u64> {
-    bookmark.strip_prefix("nakshi:")?.parse().ok()
 }

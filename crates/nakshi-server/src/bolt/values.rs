@@ -12,8 +12,8 @@ use bytes::{BufMut, BytesMut};
 use chrono::{DateTime as UtcTime, Days, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 use nakshi_query::{DateTime, Duration, Map, Node, Path, Point, Relationship, Time, Value, Zone};
 
-use super::replies::Failure;
 use super::version::Version;
+use crate::failure::Failure;
 
 /// Structure of a point in time with an offset, counted in local seconds, as before version 5.
 const LOCAL_DATE_TIME_OFFSET: u8 = 0x46;
@@ -51,10 +51,8 @@ fn header(out: &mut BytesMut, length: usize, [nibble, short, middle, long]: [u8;
     }
 }
 
-const LIST: [u8; 4] =
-    [marker::TINY_LIST_NIBBLE, marker::LIST_8, marker::LIST_16, marker::LIST_32];
-const DICT: [u8; 4] =
-    [marker::TINY_DICT_NIBBLE, marker::DICT_8, marker::DICT_16, marker::DICT_32];
+const LIST: [u8; 4] = [marker::TINY_LIST_NIBBLE, marker::LIST_8, marker::LIST_16, marker::LIST_32];
+const DICT: [u8; 4] = [marker::TINY_DICT_NIBBLE, marker::DICT_8, marker::DICT_16, marker::DICT_32];
 
 fn nanos(time: NaiveTime) -> i64 {
     i64::from(time.num_seconds_from_midnight()) * NANOS + i64::from(time.nanosecond())
@@ -184,7 +182,11 @@ impl Encoder {
         nodes.into_iter().for_each(|node| self.node(out, node));
         header(out, edges.len(), LIST);
         for edge in edges {
-            encode_struct_header(out, tag::UNBOUND_RELATIONSHIP, if self.element_ids { 4 } else { 3 });
+            encode_struct_header(
+                out,
+                tag::UNBOUND_RELATIONSHIP,
+                if self.element_ids { 4 } else { 3 },
+            );
             encode_int(out, edge.id());
             encode_string(out, edge.edge_type());
             self.map(out, edge.properties());
@@ -224,9 +226,9 @@ fn days(date: NaiveDate) -> i64 {
 ///
 /// # Errors
 /// A parameter that is a node, an edge or a path, or a time that no calendar has.
-pub(super) fn parameters(given: BoltDict) -> Result<Vec<(String, Value)>, Failure> {
-    let one = |(name, value)| match decode(value) {
-        Ok(value) => Ok((name, value)),
+pub(super) fn parameters(given: BoltDict) -> Result<Map, Failure> {
+    let one = |(name, value): (String, BoltValue)| match decode(value) {
+        Ok(value) => Ok((name.into(), value)),
         Err(why) => {
             let message = format!("the parameter ${name} {why}");
             Err(Failure::new("Neo.ClientError.Statement.TypeError", message))
@@ -249,7 +251,7 @@ fn decode(value: BoltValue) -> Result<Value, &'static str> {
             Value::list(items.into_iter().map(decode).collect::<Result<_, _>>()?)
         }
         BoltValue::Dict(entries) => {
-            let entry = |(name, value)| Ok((name, decode(value)?));
+            let entry = |(name, value)| decode(value).map(|value| (name, value));
             Value::map(entries.into_iter().map(entry).collect::<Result<Vec<_>, _>>()?)
         }
         BoltValue::Node(_) | BoltValue::Relationship(_) | BoltValue::UnboundRelationship(_) => {
@@ -276,9 +278,12 @@ fn decode(value: BoltValue) -> Result<Value, &'static str> {
             Value::DateTime(DateTime::of_utc(utc, Zone::Named(zone)).ok_or(NO_TIME)?)
         }
         BoltValue::Duration(parts) => {
-            let nanos = i32::try_from(parts.nanoseconds).ok().filter(|n| (0..NANOS as i32).contains(n));
-            let nanos = nanos.ok_or("is a duration whose nanoseconds are not 0 to 999,999,999")?;
-            let (months, days, seconds) = (parts.months, parts.days, parts.seconds);
+            // Nanoseconds may have the sign of the seconds.
+            let whole = parts.seconds.checked_add(parts.nanoseconds.div_euclid(NANOS));
+            let seconds = whole.ok_or("is a duration that is too long")?;
+            // Lossless: a remainder below a billion.
+            let nanos = parts.nanoseconds.rem_euclid(NANOS) as i32;
+            let (months, days) = (parts.months, parts.days);
             Value::Duration(Arc::new(Duration { months, days, seconds, nanos }))
         }
         BoltValue::Point2D(at) => point(at.srid, vec![at.x, at.y])?,
@@ -307,7 +312,10 @@ fn date_of(days: i64) -> Option<NaiveDate> {
 
 fn time_of(nanos: i64) -> Option<NaiveTime> {
     let seconds = u32::try_from(nanos.div_euclid(NANOS)).ok()?;
-    NaiveTime::from_num_seconds_from_midnight_opt(seconds, u32::try_from(nanos.rem_euclid(NANOS)).ok()?)
+    NaiveTime::from_num_seconds_from_midnight_opt(
+        seconds,
+        u32::try_from(nanos.rem_euclid(NANOS)).ok()?,
+    )
 }
 
 fn instant_of(seconds: i64, nanos: i64) -> Option<NaiveDateTime> {
@@ -369,7 +377,12 @@ mod tests {
             BoltValue::Date(BoltDate { days: i64::MAX }),
             BoltValue::Time(BoltTime { nanoseconds: -1, tz_offset_seconds: 0 }),
             BoltValue::Time(BoltTime { nanoseconds: 0, tz_offset_seconds: 1 << 40 }),
-            BoltValue::Duration(BoltDuration { months: 0, days: 0, seconds: 0, nanoseconds: -1 }),
+            BoltValue::Duration(BoltDuration {
+                months: 0,
+                days: 0,
+                seconds: i64::MIN,
+                nanoseconds: -1,
+            }),
             BoltValue::Point2D(BoltPoint2D { srid: 9157, x: 0.0, y: 0.0 }),
         ];
         for value in wrong {

@@ -48,16 +48,18 @@ where
 {
     let mut greeting = [0; 20];
     stream.read_exact(&mut greeting).await?;
-    let proposals = greeting.strip_prefix(&BOLT_MAGIC).ok_or_else(|| {
-        BoltError::Protocol("the client does not speak Bolt".to_owned())
-    })?;
+    let proposals = greeting
+        .strip_prefix(&BOLT_MAGIC)
+        .ok_or_else(|| BoltError::Protocol("the client does not speak Bolt".to_owned()))?;
     let (proposals, _) = proposals.as_chunks::<4>();
     let spoken = |proposal: &[u8; 4]| SPOKEN.into_iter().find(|version| version.is_in(*proposal));
     let chosen = proposals.iter().find_map(spoken);
     let answer = chosen.map_or(NO_VERSION, |version| encode_version(version.major, version.minor));
     stream.write_all(&answer).await?;
     stream.flush().await?;
-    chosen.ok_or_else(|| BoltError::Protocol("the client speaks no version of Bolt that we do".to_owned()))
+    chosen.ok_or_else(|| {
+        BoltError::Protocol("the client speaks no version of Bolt that we do".to_owned())
+    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,220 @@
+//! Statements over HTTP, as Neo4j's Query API has them: `POST /db/neo4j/query/v2`.
+//!
+//! <https://neo4j.com/docs/query-api/current/>. An answer is one JSON object with all rows, of which there may
+//! be as many as the server's limit says.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Path, State};
+use axum::http::header::AUTHORIZATION;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use nakshi_io::CancelToken;
+use nakshi_query::{Map, Node, Options, Relationship, Value};
+use serde::Deserialize;
+use serde_json::{Value as JsonValue, json};
+
+use crate::access::Role;
+use crate::failure::{DATABASE, Failure, bookmark};
+use crate::login::{Credentials, role};
+use crate::service::Served;
+
+/// Rows that are asked of a result at once.
+const BATCH: usize = 1024;
+
+/// What a client asks.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Asked {
+    statement: String,
+    #[serde(default)]
+    parameters: serde_json::Map<String, JsonValue>,
+    #[serde(default)]
+    include_counters: bool,
+    #[serde(default)]
+    access_mode: Option<String>,
+}
+
+/// Cancels a statement whose client has gone: the future of its answer is dropped then.
+struct Guard(CancelToken);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// Runs a statement.
+pub(crate) async fn query(
+    State(served): State<Arc<Served>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    asked: Result<Json<Asked>, JsonRejection>,
+) -> Response {
+    let role = match role(&served, credentials(&headers)).await {
+        Ok(role) => role,
+        Err(failure) => return refuse(StatusCode::UNAUTHORIZED, &failure),
+    };
+    if name != DATABASE {
+        return refuse(StatusCode::NOT_FOUND, &Failure::no_database(&name));
+    }
+    let asked = match asked {
+        Ok(Json(asked)) => asked,
+        Err(error) => return refuse(error.status(), &Failure::invalid(error.body_text())),
+    };
+    let Ok(place) = Arc::clone(&served.calls).try_acquire_owned() else {
+        let failure = Failure::overloaded(served.limits.calls);
+        return refuse(StatusCode::SERVICE_UNAVAILABLE, &failure);
+    };
+    let guard = Guard(served.cancel.child());
+    let cancel = guard.0.clone();
+    let ran = tokio::task::spawn_blocking(move || {
+        let _place = place;
+        run(&served, role, asked, cancel)
+    });
+    match ran.await {
+        Ok(Ok(found)) => (StatusCode::ACCEPTED, Json(found)).into_response(),
+        Ok(Err(failure)) => refuse(StatusCode::BAD_REQUEST, &failure),
+        Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, &Failure::internal()),
+    }
+}
+
+fn refuse(status: StatusCode, failure: &Failure) -> Response {
+    let error = json!({"code": failure.code, "message": failure.message});
+    (status, Json(json!({"errors": [error]}))).into_response()
+}
+
+/// The credentials of the header: a user with a password, or a token.
+fn credentials(headers: &HeaderMap) -> Credentials {
+    let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    match header.and_then(|header| header.split_once(' ')) {
+        Some(("Bearer", token)) => Credentials::Token(token.to_owned()),
+        Some(("Basic", encoded)) => {
+            let decoded = BASE64_STANDARD.decode(encoded).unwrap_or_default();
+            match String::from_utf8_lossy(&decoded).split_once(':') {
+                Some((name, password)) => {
+                    Credentials::User { name: name.to_owned(), password: password.to_owned() }
+                }
+                None => Credentials::None,
+            }
+        }
+        _ => Credentials::None,
+    }
+}
+
+/// Runs a statement to its end.
+fn run(
+    served: &Served,
+    role: Role,
+    asked: Asked,
+    cancel: CancelToken,
+) -> Result<JsonValue, Failure> {
+    served.refuse_without_all()?;
+    let reads = asked.access_mode.is_some_and(|mode| mode.eq_ignore_ascii_case("read"));
+    let refusal = served.may_write(role).err().map(Failure::from);
+    let options = Options {
+        cancel,
+        deadline: Instant::now().checked_add(served.limits.time),
+        memory: Some(served.limits.statement_bytes),
+        read_only: reads || refusal.is_some(),
+    };
+    let parameters = asked.parameters.into_iter();
+    let parameters: Map = parameters.map(|(name, value)| (name.into(), of_json(value))).collect();
+    let ran = served.database.run(&asked.statement, parameters, &options);
+    let mut cursor = ran.map_err(|error| match refusal {
+        Some(refusal) if error.is_read_only() => refusal,
+        _ => error.into(),
+    })?;
+    let fields: Vec<String> = cursor.columns().iter().map(ToString::to_string).collect();
+    let mut values: Vec<JsonValue> = Vec::new();
+    loop {
+        let rows = cursor.next(BATCH)?;
+        if rows.is_empty() {
+            break;
+        }
+        values.extend(rows.iter().map(|row| JsonValue::Array(row.iter().map(to_json).collect())));
+        served.limits.refuse_rows(values.len() as u64)?;
+    }
+    let bookmark = bookmark(served.database.snapshot().commit());
+    let mut found = json!({"data": {"fields": fields, "values": values}, "bookmarks": [bookmark]});
+    if asked.include_counters {
+        let counters = cursor.summary().counters;
+        found["counters"] = json!({
+            "containsUpdates": counters.changed(),
+            "nodesCreated": counters.nodes_created,
+            "nodesDeleted": counters.nodes_deleted,
+            "relationshipsCreated": counters.relationships_created,
+            "relationshipsDeleted": counters.relationships_deleted,
+            "propertiesSet": counters.properties_set,
+            "labelsAdded": counters.labels_added,
+            "labelsRemoved": counters.labels_removed,
+        });
+    }
+    Ok(found)
+}
+
+/// A parameter.
+fn of_json(value: JsonValue) -> Value {
+    match value {
+        JsonValue::Null => Value::Null,
+        JsonValue::Bool(value) => Value::Bool(value),
+        // A number beyond both is taken as the nearest float.
+        JsonValue::Number(number) => match number.as_i64() {
+            Some(value) => Value::Int(value),
+            None => Value::Float(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        JsonValue::String(text) => Value::text(text),
+        JsonValue::Array(items) => Value::list(items.into_iter().map(of_json).collect()),
+        JsonValue::Object(entries) => {
+            Value::map(entries.into_iter().map(|(name, value)| (name, of_json(value))))
+        }
+    }
+}
+
+fn map(map: &Map) -> JsonValue {
+    map.iter().map(|(name, value)| (name.to_string(), to_json(value))).collect()
+}
+
+fn node(node: &Node) -> JsonValue {
+    let labels: Vec<&str> = node.labels().iter().map(|label| &**label).collect();
+    json!({"elementId": node.element_id(), "labels": labels, "properties": map(node.properties())})
+}
+
+fn edge(edge: &Relationship) -> JsonValue {
+    json!({
+        "elementId": edge.element_id(),
+        "startNodeElementId": edge.start().1,
+        "endNodeElementId": edge.end().1,
+        "type": edge.edge_type(),
+        "properties": map(edge.properties()),
+    })
+}
+
+/// A value in plain JSON: times are texts, and floats that JSON does not have are texts, too.
+fn to_json(value: &Value) -> JsonValue {
+    match value {
+        Value::Null => JsonValue::Null,
+        Value::Bool(value) => json!(value),
+        Value::Int(value) => json!(value),
+        Value::Float(value) if value.is_finite() => json!(value),
+        Value::String(text) => json!(&**text),
+        Value::Bytes(bytes) => json!(BASE64_STANDARD.encode(bytes)),
+        Value::List(items) => items.iter().map(to_json).collect(),
+        Value::Map(entries) => map(entries),
+        Value::Node(found) => node(found),
+        Value::Relationship(found) => edge(found),
+        Value::Path(path) => {
+            let mut steps: Vec<JsonValue> = path.nodes.iter().take(1).map(node).collect();
+            for (passed, reached) in path.edges.iter().zip(path.nodes.iter().skip(1)) {
+                steps.extend([edge(passed), node(reached)]);
+            }
+            steps.into()
+        }
+        other => json!(other.to_string()),
+    }
+}
