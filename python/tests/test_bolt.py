@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import datetime
+import json
 import socket
 import ssl
 import struct
 import threading
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,16 +24,16 @@ import neo4j.time
 import pytest
 import pytz
 
+from .conftest import run_cli
 from .servers import Server, serving
 
 BOLT = ("--bolt", "127.0.0.1:0")
+HTTP = ("--http", "127.0.0.1:0")
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    people = [
-        {"id": i, "name": f"n{i}", "age": 20 + i} for i in range(10)
-    ]
+    people = [{"id": i, "name": f"n{i}", "age": 20 + i} for i in range(10)]
     edges = [{"source": i, "target": i + 1, "type": "KNOWS"} for i in range(9)]
     import pyarrow as pa
 
@@ -59,7 +63,9 @@ def test_a_driver_reads_and_writes(driver: neo4j.Driver) -> None:
     driver.verify_connectivity()
     assert driver.get_server_info().agent.startswith("Neo4j/5.26.0 compatible (Nakshi ")
     assert names(driver, "MATCH (p:Person {name: $name}) RETURN p.age", name="n3") == [23]
-    made = driver.execute_query("CREATE (p:Person {name: 'new'})-[:KNOWS {since: 5}]->(:Person) RETURN p")
+    made = driver.execute_query(
+        "CREATE (p:Person {name: 'new'})-[:KNOWS {since: 5}]->(:Person) RETURN p"
+    )
     node = made.records[0]["p"]
     assert node.labels == {"Person"} and dict(node) == {"name": "new"}
     counters = made.summary.counters
@@ -70,7 +76,9 @@ def test_a_driver_reads_and_writes(driver: neo4j.Driver) -> None:
     ).records[0]["p"]
     assert isinstance(path, neo4j.graph.Path) and len(path) == 2
     edge = path.relationships[0]
-    assert edge.type == "KNOWS" and edge.end_node["name"] == "n2" and edge.start_node["name"] == "n1"
+    assert (
+        edge.type == "KNOWS" and edge.end_node["name"] == "n2" and edge.start_node["name"] == "n1"
+    )
 
 
 VALUES: list[Any] = [
@@ -184,9 +192,7 @@ def test_errors_leave_the_session_usable(driver: neo4j.Driver) -> None:
 
 
 def test_what_runs_is_cancelled(driver: neo4j.Driver, server: Server) -> None:
-    long = (
-        "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b WITH sum(a * b) AS s RETURN s"
-    )
+    long = "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b WITH sum(a * b) AS s RETURN s"
     began = time.monotonic()
     with driver.session() as session:
         with pytest.raises(neo4j.exceptions.Neo4jError) as raised:
@@ -287,7 +293,15 @@ def test_versions(server: Server, version: tuple[int, int]) -> None:
 
 def test_strangers_get_nowhere(server: Server) -> None:
     deep = b"\xb1\x01" + b"\xa1\x81a" * 20_000 + b"\xc0"
-    for message in (run(b"RETURN 1"), RESET, b"", b"\x00", b"\xb1\x01", deep, b"\xb1\x01\xdb\xff\xff\xff\xff"):
+    for message in (
+        run(b"RETURN 1"),
+        RESET,
+        b"",
+        b"\x00",
+        b"\xb1\x01",
+        deep,
+        b"\xb1\x01\xdb\xff\xff\xff\xff",
+    ):
         line = Line(server)
         if message:
             line.send(message)
@@ -302,7 +316,9 @@ def test_strangers_get_nowhere(server: Server) -> None:
             line.socket.sendall(b"\xff\xff" + bytes(65535))
             time.sleep(0.01)
     for greeting in (b"GET / HTTP/1.1\r\n\r\n\r\n", bytes(20), b"\x60\x60\xb0\x17" + bytes(16)):
-        stranger = socket.create_connection(("127.0.0.1", int(server.bolt.rpartition(":")[2])), timeout=15)
+        stranger = socket.create_connection(
+            ("127.0.0.1", int(server.bolt.rpartition(":")[2])), timeout=15
+        )
         stranger.sendall(greeting)
         assert stranger.recv(100) in (b"", bytes(4))
     line = Line(server)
@@ -317,7 +333,7 @@ def test_tokens_and_certificates(store: Path, tmp_path: Path) -> None:
     tokens = tmp_path / "tokens"
     tokens.write_text("reader 0123456789abcdef\nwriter fedcba9876543210\n")
     tokens.chmod(0o600)
-    chain, key, ca = certificate(tmp_path, "ours")
+    ca, chain, key = certificate(tmp_path, "ours")
     with serving(store, *BOLT, "--tokens", tokens, "--certificate", chain, "--key", key) as server:
         url = server.bolt.replace("bolt://", "bolt+ssc://")
 
@@ -335,13 +351,114 @@ def test_tokens_and_certificates(store: Path, tmp_path: Path) -> None:
                 driver.verify_connectivity()
         trusting = ssl.create_default_context(cafile=str(ca))
         trusted = neo4j.GraphDatabase.driver(
-            server.bolt, auth=neo4j.bearer_auth("0123456789abcdef"), ssl_context=trusting, encrypted=True
+            server.bolt,
+            auth=neo4j.bearer_auth("0123456789abcdef"),
+            ssl_context=trusting,
+            encrypted=True,
         )
         with trusted as driver:
             driver.verify_connectivity()
         with pytest.raises(neo4j.exceptions.ServiceUnavailable):
             with neo4j.GraphDatabase.driver(server.bolt) as driver:
                 driver.verify_connectivity()
+
+
+def test_users_have_passwords(store: Path, tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    for name, role in (("ann", "writer"), ("bob", "reader")):
+        done = run_cli(
+            "add-user",
+            users,
+            name,
+            "--role",
+            role,
+            "--password-file",
+            "-",
+            stdin=f"of {name}\n".encode(),
+        )
+        assert done.code == 0, done.err
+    assert users.stat().st_mode & 0o077 == 0 and "of ann" not in users.read_text()
+    assert run_cli("add-user", users, "ann", "--password-file", "-", stdin=b"x\n").code == 1
+    with serving(store, *BOLT, *HTTP, "--users", users) as server:
+
+        def client(name: str, password: str) -> neo4j.Driver:
+            return neo4j.GraphDatabase.driver(server.bolt, auth=(name, password))
+
+        with client("ann", "of ann") as driver:
+            driver.execute_query("CREATE (:Secret)")
+        with client("bob", "of bob") as driver:
+            assert names(driver, "MATCH (n:Secret) RETURN count(n)") == [1]
+            with pytest.raises(neo4j.exceptions.ClientError) as raised:
+                driver.execute_query("CREATE (:Secret)")
+            assert raised.value.code == "Neo.ClientError.Security.Forbidden"
+        codes = []
+        for _ in range(4):
+            with client("ann", "wrong") as driver:
+                with pytest.raises(neo4j.exceptions.ClientError) as raised:
+                    driver.verify_connectivity()
+                codes.append(raised.value.code.rpartition(".")[2])
+        assert codes == [*["Unauthorized"] * 3, "AuthenticationRateLimit"]
+        # Whoever comes by gRPC needs a token, and nobody has one.
+        with pytest.raises(nakshi.NakshiError, match="token"):
+            nakshi.connect(server.address).count()
+        assert post(server, {"statement": "RETURN 1"})[0] == 401
+        header = {"Authorization": "Basic " + base64.b64encode(b"bob:of bob").decode()}
+        assert post(server, {"statement": "RETURN 1"}, **header)[1]["data"]["values"] == [[1]]
+
+
+def post(server: Server, body: object, **headers: str) -> tuple[int, Any]:
+    """The status and the answer of a statement over HTTP."""
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    headers["Content-Type"] = "application/json"
+    request = urllib.request.Request(f"{server.http}/db/neo4j/query/v2", data, headers)
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+def test_statements_over_http(store: Path) -> None:
+    with serving(store, *HTTP) as server:
+        status, found = post(
+            server,
+            {
+                "statement": "MATCH (p:Person) WHERE p.name = $n RETURN p, p.age AS age, date('2024-02-29') AS d",
+                "parameters": {"n": "n1"},
+            },
+        )
+        assert status == 202 and found["data"]["fields"] == ["p", "age", "d"]
+        ((node, age, day),) = found["data"]["values"]
+        assert node["labels"] == ["Person"] and node["properties"]["name"] == "n1"
+        assert (age, day) == (21, "2024-02-29") and found["bookmarks"][0].startswith("nakshi:")
+        made = post(
+            server,
+            {
+                "statement": "CREATE (:New {x: $x})",
+                "parameters": {"x": [1, 2.5]},
+                "includeCounters": True,
+            },
+        )
+        assert made[1]["counters"]["nodesCreated"] == 1 and made[1]["counters"]["containsUpdates"]
+        for body, code in [
+            ({"statement": "RETRUN 1"}, "SyntaxError"),
+            ({"statement": "CREATE (:New)", "accessMode": "READ"}, "AccessMode"),
+            ({}, "Invalid"),
+            (b"{", "Invalid"),
+        ]:
+            status, found = post(server, body)
+            assert status in (400, 422), found
+            (error,) = found["errors"]
+            assert error["code"].endswith(code) and "\n" not in error["message"]
+
+
+def test_tools_ask_what_there_is(driver: neo4j.Driver) -> None:
+    (components,) = driver.execute_query("CALL dbms.components() YIELD name, versions").records[:1]
+    assert components["name"] == "Neo4j Kernel" and components["versions"] == ["5.26.0"]
+    assert names(driver, "CALL db.labels()") == ["Person"]
+    assert names(driver, "CALL db.relationshipTypes() YIELD relationshipType") == ["KNOWS"]
+    assert {"name", "age"} <= set(names(driver, "CALL db.propertyKeys()"))
+    assert names(driver, "CALL db.ping()") == [True]
 
 
 def test_others_need_a_certificate_and_tokens(store: Path) -> None:

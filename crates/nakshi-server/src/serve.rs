@@ -226,27 +226,8 @@ impl Server {
             transport,
         } = self;
         let limits = options.limits;
-        let served = Arc::new(Served {
-            store: Arc::clone(&store),
-            read_only: options.read_only,
-            limits,
-            tokens: options.tokens,
-            users: options.users,
-            checks: Semaphore::new(CHECKS),
-            database: Arc::new(Database::new(Arc::clone(&store))),
-            kept,
-            cancel: cancel.child(),
-            calls: Arc::new(Semaphore::new(limits.calls)),
-            runner: options.runner,
-            runs: Arc::new(Semaphore::new(1)),
-            connections: 0.into(),
-            metrics: Metrics::new(group.is_some()),
-            outcomes: Outcomes::default(),
-            group,
-            gateway,
-            began: Instant::now(),
-        });
-        let (path, read_only) = (store.path().display(), served.read_only);
+        let served = Arc::new(serve_as(store, options, kept, group, gateway, cancel));
+        let (path, read_only) = (served.store.path().display(), served.read_only);
         tracing::info!(%address, store = %path, read_only, "serving");
         let here = runtime(1)?;
         let routes = here.block_on(routes(&served))?;
@@ -296,6 +277,38 @@ impl Server {
         ended
             .inspect(|()| tracing::info!("ended"))
             .inspect_err(|error| tracing::error!(message = error.message.as_str(), "ended"))
+    }
+}
+
+/// The state of a server that begins to answer.
+fn serve_as(
+    store: Arc<PropertyStore>,
+    options: ServeOptions,
+    kept: Arc<KeptStates>,
+    group: Option<Group>,
+    gateway: Option<Arc<Gateway>>,
+    cancel: &CancelToken,
+) -> Served {
+    let limits = options.limits;
+    Served {
+        read_only: options.read_only,
+        limits,
+        tokens: options.tokens,
+        users: options.users,
+        checks: Semaphore::new(CHECKS),
+        database: Arc::new(Database::new(Arc::clone(&store))),
+        kept,
+        cancel: cancel.child(),
+        calls: Arc::new(Semaphore::new(limits.calls)),
+        runner: options.runner,
+        runs: Arc::new(Semaphore::new(1)),
+        connections: 0.into(),
+        metrics: Metrics::new(group.is_some()),
+        outcomes: Outcomes::default(),
+        group,
+        gateway,
+        began: Instant::now(),
+        store,
     }
 }
 

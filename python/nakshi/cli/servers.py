@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -129,8 +130,7 @@ def serve(
     log: str | None,
     as_json: bool,
 ) -> None:
-    """Serve STORE, a graph with properties, to nakshi.connect and other clients of gRPC, and to drivers of
-    Neo4j.
+    """Serve STORE, a graph with properties, by gRPC (nakshi.connect) and to drivers of Neo4j.
 
     Prints one line, `ready nakshi://HOST:PORT`, when it answers. Ends at Ctrl-C and SIGTERM, when its
     running calls have ended, at most ten seconds later. An address that other machines can reach needs
@@ -158,7 +158,7 @@ def serve(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if until_eof:
         end_with_input()
-    try:
+    with suppress(KeyboardInterrupt):
         serve_graph(
             store,
             listen,
@@ -182,11 +182,11 @@ def serve(
             request_bytes=max_request,
             time=timeout,
         )
-    except KeyboardInterrupt:
-        pass
 
 
-def _serve_several(context: click.Context, ready: Callable[[str, str | None, str | None], None]) -> int:
+def _serve_several(
+    context: click.Context, ready: Callable[[str, str | None, str | None], None]
+) -> int:
     """Serve by several servers that this process, or Ray, starts. Returns the exit code."""
     from ..served_by_ray import RayServers
     from ..serving import LocalServers

@@ -1,7 +1,6 @@
 //! A connection: one task reads messages, another answers them in order.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use boltr::BoltError;
@@ -9,14 +8,14 @@ use boltr::chunk::ChunkReader;
 use boltr::message::ClientMessage;
 use boltr::message::decode::decode_client_message;
 use boltr::types::{BoltDict, BoltValue};
-use nakshi_io::CancelToken;
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc};
 
+use super::host::Bolt;
+use super::interrupts::{Arrived, Interrupts};
 use super::replies::Replies;
 use super::session::{Ended, Session};
 use super::version::{Version, agree};
-use super::{listener::Bolt, login};
 use crate::access::Role;
 use crate::failure::Failure;
 
@@ -28,63 +27,6 @@ const STRANGER_BYTES: usize = 64 << 10;
 const WAITING: usize = 64;
 /// Unit in which the bytes of waiting messages are counted.
 const KIB: usize = 1024;
-
-/// A message, or why it is none, and its part of the memory for waiting messages.
-pub(super) struct Arrived {
-    pub(super) message: Result<ClientMessage, Failure>,
-    _room: OwnedSemaphorePermit,
-}
-
-/// What the task that reads tells the one that answers, past the messages between them.
-pub(super) struct Interrupts {
-    /// Set when the server ends.
-    server: CancelToken,
-    running: Mutex<CancelToken>,
-    /// RESET messages that were read, and not answered yet.
-    resets: AtomicUsize,
-    gone: AtomicBool,
-}
-
-impl Interrupts {
-    fn new(server: &CancelToken) -> Self {
-        let running = Mutex::new(server.child());
-        Interrupts { server: server.clone(), running, resets: 0.into(), gone: false.into() }
-    }
-
-    /// A token for the next statement.
-    pub(super) fn token(&self) -> CancelToken {
-        let token = self.server.child();
-        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = token.clone();
-        if self.pending() {
-            token.cancel();
-        }
-        token
-    }
-
-    /// True if what runs is to be left: a RESET has come, or the client has gone.
-    pub(super) fn pending(&self) -> bool {
-        self.resets.load(SeqCst) > 0 || self.gone.load(SeqCst)
-    }
-
-    fn stop(&self) {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).cancel();
-    }
-
-    fn reset(&self) {
-        self.resets.fetch_add(1, SeqCst);
-        self.stop();
-    }
-
-    /// A RESET was answered.
-    pub(super) fn was_reset(&self) {
-        self.resets.fetch_sub(1, SeqCst);
-    }
-
-    fn leave(&self) {
-        self.gone.store(true, SeqCst);
-        self.stop();
-    }
-}
 
 /// Talks with a client until it leaves, or the server ends.
 pub(super) async fn talk<S>(bolt: Arc<Bolt>, mut stream: S) -> Result<(), BoltError>
@@ -222,8 +164,8 @@ async fn listen<S: AsyncRead>(
         }
         let logs_off = matches!(message, Ok(ClientMessage::Logoff));
         // Lossless: a message is at most as large as the room.
-        let Ok(_room) = Arc::clone(&bytes).acquire_many_owned(size as u32).await else { break };
-        if line.send(Arrived { message, _room }).await.is_err() {
+        let Ok(room) = Arc::clone(&bytes).acquire_many_owned(size as u32).await else { break };
+        if line.send(Arrived { message, _room: room }).await.is_err() {
             break;
         }
         if logs_off {

@@ -5,14 +5,17 @@
 //! - `replies` writes messages to a client
 //! - `login` finds out who it is
 //! - `statements` has the results and the transaction of a client
+//! - `host` has what connections share
 //! - `session` answers its messages in order
-//! - `connection` reads them meanwhile, so that a RESET stops a statement that runs
+//! - `connection` reads them meanwhile, and `interrupts` has a RESET stop a statement that runs
 //! - `listener` accepts connections
 //!
 //! The codec of messages is that of crate `boltr`; its server keeps whole results in memory, so the loop is
 //! our own. Protocol: <https://neo4j.com/docs/bolt/current/>.
 
 mod connection;
+mod host;
+mod interrupts;
 mod listener;
 mod login;
 mod replies;

@@ -10,8 +10,8 @@ use boltr::types::{BoltDict, BoltValue};
 use tokio::io::AsyncWrite;
 use tokio::sync::mpsc;
 
-use super::connection::{Arrived, Interrupts};
-use super::listener::Bolt;
+use super::host::Bolt;
+use super::interrupts::{Arrived, Interrupts};
 use super::replies::Replies;
 use super::statements::{Statements, Terms};
 use crate::access::Role;

@@ -1,0 +1,105 @@
+//! What the connections of drivers share.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use boltr::server::ConnectionState;
+use boltr::types::{BoltDict, BoltValue};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::login::credentials;
+use crate::access::Role;
+use crate::failure::{DATABASE, Failure};
+use crate::login::role;
+use crate::service::Served;
+
+/// Version of Neo4j whose statements and answers these are.
+const COMPATIBLE: &str = "5.26.0";
+/// Time that somebody waits whose credentials are wrong.
+const WRONG: Duration = Duration::from_secs(1);
+/// Time for which a client without a transaction may say nothing.
+const SILENCE: Duration = Duration::from_secs(3600);
+
+/// What the connections share.
+pub(super) struct Bolt {
+    pub(super) served: Arc<Served>,
+    /// The address that it listens at.
+    pub(super) address: SocketAddr,
+}
+
+impl Bolt {
+    /// The answer to HELLO.
+    pub(super) fn greeting(&self) -> BoltDict {
+        let number = self.served.connections.load(Relaxed);
+        let server =
+            format!("Neo4j/{COMPATIBLE} compatible (Nakshi {})", env!("CARGO_PKG_VERSION"));
+        BoltDict::from([
+            ("server".to_owned(), server.into()),
+            ("connection_id".to_owned(), format!("bolt-{number}").into()),
+            ("hints".to_owned(), BoltDict::new().into()),
+        ])
+    }
+
+    /// The role of the client that says this.
+    pub(super) async fn role(&self, said: BoltDict) -> Result<Role, Failure> {
+        role(&self.served, credentials(&said)).await
+    }
+
+    /// Counts credentials that were refused, and makes the next try wait.
+    pub(super) async fn refused(&self, failure: &Failure) {
+        tracing::warn!(code = failure.code, message = failure.message.as_str(), "refused by Bolt");
+        tokio::time::sleep(WRONG).await;
+    }
+
+    /// Tells the operator of a statement that failed.
+    pub(super) fn failed(&self, failure: &Failure) {
+        tracing::debug!(code = failure.code, message = failure.message.as_str(), "failed by Bolt");
+    }
+
+    /// Time for which a client in a state may say nothing.
+    pub(super) fn idle(&self, state: ConnectionState) -> Duration {
+        match state {
+            ConnectionState::TxReady
+            | ConnectionState::TxStreaming
+            | ConnectionState::Streaming => self.served.limits.idle,
+            _ => SILENCE,
+        }
+    }
+
+    /// A place among the running calls.
+    ///
+    /// # Errors
+    /// All places are taken.
+    pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, Failure> {
+        let place = Arc::clone(&self.served.calls).try_acquire_owned();
+        place.map_err(|_| Failure::overloaded(self.served.limits.calls))
+    }
+
+    /// The routing table: this server does everything. `routing` has the address by which the client came.
+    pub(super) fn routes(&self, routing: &BoltDict, seconds: i64) -> BoltDict {
+        let known = routing.get("address").and_then(BoltValue::as_str).map(str::to_owned);
+        let address = known.unwrap_or_else(|| self.address.to_string());
+        let server = |role: &str| -> BoltValue {
+            let addresses = vec![BoltValue::from(address.clone())];
+            let entries = [("addresses", addresses.into()), ("role", role.into())];
+            BoltDict::from(entries.map(|(name, value): (&str, BoltValue)| (name.to_owned(), value)))
+                .into()
+        };
+        let servers: Vec<BoltValue> = ["ROUTE", "READ", "WRITE"].map(server).into();
+        let table = [("ttl", seconds.into()), ("db", DATABASE.into()), ("servers", servers.into())];
+        let table = table.map(|(name, value): (&str, BoltValue)| (name.to_owned(), value));
+        BoltDict::from([("rt".to_owned(), BoltDict::from(table).into())])
+    }
+
+    /// Waits until this server has a commit.
+    ///
+    /// # Errors
+    /// A commit that does not come in time.
+    pub(super) async fn wait_for(&self, commit: u64) -> Result<(), Failure> {
+        self.served.catch_up(commit).await.map_err(|error| {
+            Failure::new("Neo.TransientError.Transaction.BookmarkTimeout", error.message)
+        })
+    }
+}
