@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadHalf};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::host::Bolt;
+use super::login::asks_for_utc;
 use super::interrupts::{Arrived, Interrupts};
 use super::replies::Replies;
 use super::session::{Ended, Session};
@@ -91,7 +92,7 @@ async fn authenticate<S: AsyncRead, W: AsyncWrite + Unpin>(
             Ok(ClientMessage::Hello { extra }) if !*greeted => {
                 *greeted = true;
                 let mut told = bolt.greeting();
-                if !version.has_element_ids() && login::asks_for_utc(&extra) {
+                if !version.has_element_ids() && asks_for_utc(&extra) {
                     replies.count_in_utc();
                     let patches = vec![BoltValue::from("utc")];
                     told.insert("patch_bolt".to_owned(), patches.into());
