@@ -59,6 +59,10 @@ test-rust: $(LOGS) ## unit, property and fault tests of the crates
 test-python: build $(LOGS) ## the package, the CLI, whole-process faults, the README
 	@$(PYTHON) -m pytest tests python/tests --timeout $(TEST_TIMEOUT) --timeout-method thread $(PYTEST) 2>&1 | tee $(LOGS)/python.log
 
+.PHONY: drivers
+drivers: build ## scenarios with Neo4j's drivers; writes docs/results/drivers.md (DRIVERS="--drivers go")
+	@$(PYTHON) tests/drivers/run.py --out docs/results/drivers.md $(DRIVERS)
+
 .PHONY: lint
 lint: $(VENV)/.installed ## formatting, clippy, tidy, documentation, ruff, licences
 	@cargo fmt --all --check

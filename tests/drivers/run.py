@@ -1,0 +1,426 @@
+"""Runs scenarios with drivers of Neo4j's protocol, and writes a table of what passes with which driver.
+
+    tests/drivers/run.py                                   # every driver whose tools are there
+    tests/drivers/run.py --drivers python,javascript       # these
+    tests/drivers/run.py --out docs/results/drivers.md     # writes the page
+
+It starts a server for each driver, on this machine alone. `README.md` beside it says how scenarios
+are written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import queue
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT / "python" / "tests"))
+
+import nakshi  # noqa: E402
+import pyarrow as pa  # noqa: E402
+import servers  # noqa: E402
+
+#: Seconds after which a scenario without an answer is given up.
+PATIENCE = 30
+PASSWORDS = {"writer": "correct horse battery", "reader": "another long password"}
+TOKENS = {"reader": "0123456789abcdef"}
+
+
+class Unavailable(Exception):
+    """A driver cannot be run on this machine."""
+
+
+@dataclass
+class Outcome:
+    """The answers of a driver by the names of the scenarios; an empty text is a pass."""
+
+    driver: str
+    version: str = ""
+    #: Why it was not run.
+    absent: str = ""
+    faults: dict[str, str] = field(default_factory=dict)
+
+
+# Scenarios.
+
+
+def expand(value: Any) -> Any:
+    """A value of the file, as runners read and write it."""
+    match value:
+        case None | bool() | str():
+            return value
+        case int():
+            return {"int": str(value)}
+        case float():
+            return {"float": repr(value)}
+        case list():
+            return [expand(item) for item in value]
+        case {"$repeat": [text, times]}:
+            return text * times
+        case {"$range": [first, end]}:
+            return [expand(i) for i in range(first, end)]
+        case {"$bytes": inner}:
+            return {"bytes": expand(inner)}
+        case {"$node": inner}:
+            properties = expand(inner["properties"])["map"]
+            return {"node": {"labels": inner["labels"], "properties": properties}}
+        case {"$relationship": inner} | {"$forward": inner} | {"$backward": inner}:
+            (kind,) = value
+            edge = {"type": inner["type"], "properties": expand(inner["properties"])["map"]}
+            return {kind[1:]: edge}
+        case {"$path": items}:
+            return {"path": expand(items)}
+        case dict() if len(value) == 1 and next(iter(value)).startswith("$"):
+            ((kind, inner),) = value.items()
+            return {kind[1:]: inner}
+        case dict():
+            return {"map": {key: expand(item) for key, item in value.items()}}
+    raise TypeError(f"{value!r} is no value of a scenario")
+
+
+def scenarios() -> list[dict[str, Any]]:
+    """The scenarios of the file, with their names, parameters and rows as runners read them."""
+    found = []
+    for name, scenario in json.loads((HERE / "scenarios.json").read_text()).items():
+        values = scenario.pop("there and back", None)
+        if values is not None:
+            one = [{"cypher": "RETURN $x", "parameters": {"x": x}, "rows": [[x]]} for x in values]
+            scenario["steps"] = one
+        for step in scenario.get("steps", ()):
+            for key in ("parameters", "metadata"):
+                if key in step:
+                    step[key] = expand(step[key])
+            if "rows" in step:
+                step["rows"] = [[expand(value) for value in row] for row in step["rows"]]
+        found.append({"name": name, **scenario})
+    return found
+
+
+def normal(value: Any) -> Any:
+    """A value in one form: floats as Python writes them, durations with one number below a day."""
+    if isinstance(value, list):
+        return [normal(item) for item in value]
+    match value:
+        case {"float": text}:
+            return {"float": repr(float(text))}
+        case {"point": numbers}:
+            return {"point": [float(number) for number in numbers]}
+        case {"duration": [months, days, seconds, nanoseconds]}:
+            return {"duration": [months, days, seconds * 1_000_000_000 + nanoseconds]}
+        case dict():
+            return {key: normal(item) for key, item in value.items()}
+    return value
+
+
+def short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) < 200 else f"{text[:200]} ..."
+
+
+def judge(scenario: dict[str, Any], answer: dict[str, Any]) -> str:
+    """The first fault of an answer; an empty text if there is none."""
+    if "failed" in answer:
+        return f"got {answer['failed']}"
+    if "behaviour" in scenario:
+        expected, got = scenario["value"], answer["value"]
+        return "" if expected == got else f"expected {short(expected)}, got {short(got)}"
+    for step, got in zip(scenario["steps"], answer["steps"]):
+        statement = step.get("cypher") or " ".join(f"{k} {v}" for k, v in step.items())
+        if fault := judge_step(step, got):
+            shown = f" with {short(step['parameters']['map'])}" if "parameters" in step else ""
+            return f"{statement}{shown}: {fault}"
+    return ""
+
+
+def judge_step(step: dict[str, Any], got: dict[str, Any]) -> str:
+    codes = step.get("error")
+    if codes or "error" in got:
+        codes = [codes] if isinstance(codes, str) else codes
+        if codes and got.get("error") in codes:
+            return ""
+        return f"expected {codes or 'no error'}, got {got.get('error', 'no error')}"
+    for key in ("rows", "columns", "counters", "type", "database", "plan"):
+        if key in step and normal(step[key]) != normal(got[key]):
+            return f"expected {key} {short(step[key])}, got {short(got[key])}"
+    return ""
+
+
+# Drivers.
+
+
+@dataclass
+class Driver:
+    """A driver: `prepare` installs it into a folder, and returns its runner's command and its version."""
+
+    name: str
+    prepare: Callable[[Path], tuple[list[str], str]]
+
+
+def need(*programs: str) -> None:
+    for program in programs:
+        if shutil.which(program) is None:
+            raise Unavailable(f"no {program} on this machine")
+
+
+def install(command: list[str], folder: Path) -> str:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        said = [line for line in (done.stdout + done.stderr).splitlines() if "rror" in line]
+        raise Unavailable(f"{command[0]} failed: {' '.join(said)[:300]}")
+    return done.stdout
+
+
+def copied(source: str, folder: Path) -> Path:
+    """A copy of a runner's folder, into which its tools may write."""
+    to = folder / source
+    shutil.copytree(HERE / source, to, dirs_exist_ok=True)
+    return to
+
+
+def python(folder: Path) -> tuple[list[str], str]:
+    try:
+        import neo4j
+    except ImportError as error:
+        raise Unavailable(f"{error}; pip install neo4j") from None
+    return [sys.executable, str(HERE / "python" / "runner.py")], neo4j.__version__
+
+
+def javascript(folder: Path) -> tuple[list[str], str]:
+    need("node", "npm")
+    at = copied("javascript", folder)
+    install(["npm", "install", "--no-audit", "--no-fund", "--prefer-offline"], at)
+    package = json.loads((at / "node_modules" / "neo4j-driver" / "package.json").read_text())
+    return ["node", str(at / "runner.mjs")], package["version"]
+
+
+def java(folder: Path) -> tuple[list[str], str]:
+    need("java", "mvn")
+    at = copied("java", folder)
+    path = at / "classpath.txt"
+    build = ["dependency:build-classpath", f"-Dmdep.outputFile={path}"]
+    install(["mvn", "-q", "-B", "-Dstyle.color=never", "compile", *build], at)
+    jars = path.read_text().strip()
+    name = next(Path(jar).stem for jar in jars.split(":") if "neo4j-java-driver" in jar)
+    command = ["java", "-cp", f"{at / 'target' / 'classes'}:{jars}", "drivers.Runner"]
+    return command, name.removeprefix("neo4j-java-driver-")
+
+
+def go(folder: Path) -> tuple[list[str], str]:
+    need("go")
+    at = copied("go", folder)
+    install(["go", "build", "-o", "runner", "."], at)
+    module = "github.com/neo4j/neo4j-go-driver/v5"
+    version = install(["go", "list", "-m", "-f", "{{.Version}}", module], at)
+    return [str(at / "runner")], version.strip().removeprefix("v")
+
+
+DRIVERS = [
+    Driver("Python", python),
+    Driver("JavaScript", javascript),
+    Driver("Java", java),
+    Driver("Go", go),
+]
+
+
+class Runner:
+    """A process that answers scenarios one after another, a line for each."""
+
+    def __init__(self, command: list[str], config: dict[str, Any], folder: Path) -> None:
+        file = folder / "config.json"
+        file.write_text(json.dumps(config))
+        self.said = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            [*command, str(file)], stdout=subprocess.PIPE, stderr=self.said, text=True
+        )
+        self.lines: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.put(line)
+        self.lines.put("")
+
+    def next(self) -> dict[str, Any] | None:
+        """The next answer; ``None`` if there is none in time."""
+        try:
+            line = self.lines.get(timeout=PATIENCE)
+        except queue.Empty:
+            return None
+        return json.loads(line) if line else None
+
+    def end(self) -> str:
+        """Ends the process, and returns the last line of its errors."""
+        self.process.kill()
+        self.process.wait()
+        self.said.seek(0)
+        lines = self.said.read().strip().splitlines()
+        self.said.close()
+        return lines[-1] if lines else ""
+
+
+def ask(command: list[str], config: dict[str, Any], folder: Path) -> Iterator[tuple[Any, str]]:
+    """Each scenario with its fault. A process that hangs or dies is started again after the scenario."""
+    left = config["scenarios"]
+    while left:
+        runner = Runner(command, {**config, "scenarios": left}, folder)
+        while left:
+            answer = runner.next()
+            scenario, left = left[0], left[1:]
+            if answer is None:
+                break
+            assert answer["name"] == scenario["name"], answer
+            yield scenario, judge(scenario, answer)
+        else:
+            runner.end()
+            return
+        error = runner.end()
+        yield scenario, f"no answer in {PATIENCE} seconds; {error}".rstrip("; ")
+
+
+# Servers.
+
+
+def certificate(folder: Path) -> tuple[Path, Path, Path]:
+    """An authority, a certificate of it for this machine, and its key."""
+    ca, ca_key, cert, key, request, more = (
+        folder / name for name in ("ca.pem", "ca.key", "cert.pem", "cert.key", "csr", "extensions")
+    )
+    more.write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\n")
+    new = "openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes".split()
+    sign = ["openssl", "x509", "-req", "-in", request, "-CA", ca, "-CAkey", ca_key]
+    for command in (
+        [*new, "-x509", "-subj", "/CN=authority", "-keyout", ca_key, "-out", ca, "-days", "2"],
+        [*new, "-subj", "/CN=server", "-keyout", key, "-out", request],
+        [*sign, "-CAcreateserial", "-out", cert, "-extfile", more, "-days", "2"],
+    ):
+        subprocess.run(command, check=True, capture_output=True)
+    return ca, cert, key
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[tuple[dict[str, Any], servers.Server]]:
+    """A plain server, and one with users and TLS; what a runner is told of them."""
+    ca, cert, key = certificate(folder)
+    users, tokens = folder / "users", folder / "tokens"
+    for user, password in PASSWORDS.items():
+        add = [sys.executable, "-m", "nakshi", "add-user", users, user, "--role", user]
+        subprocess.run([*add, "--password-file", "-"], input=password, text=True, check=True)
+    tokens.write_text("".join(f"{role} {token}\n" for role, token in TOKENS.items()))
+    tokens.chmod(0o600)
+    secured = ["--users", users, "--tokens", tokens, "--certificate", cert, "--key", key]
+    with ExitStack() as stack:
+        started = []
+        for name, options in (("plain", []), ("secure", secured)):
+            store = folder / f"{name}.nakshi"
+            edges = pa.table({"source": ["first"], "target": ["second"], "type": ["BEFORE"]})
+            nodes = pa.table({"id": ["first", "second"], "label": ["First", "Second"]})
+            nakshi.build(store, edges=edges, nodes=nodes, progress=False).close()
+            started.append(stack.enter_context(servers.serving(store, "--bolt", "127.0.0.1:0", *options)))
+        plain, secure = (server.bolt.removeprefix("bolt://") for server in started)
+        config = {"plain": plain, "secure": secure, "authority": str(ca)}
+        yield {**config, "passwords": PASSWORDS, "tokens": TOKENS}, started[0]
+
+
+def empty(address: str) -> None:
+    import neo4j
+
+    with neo4j.GraphDatabase.driver(f"bolt://{address}") as driver:
+        driver.execute_query("MATCH (n) DETACH DELETE n")
+
+
+def run(driver: Driver, work: Path, only: str = "", address: str = "") -> Outcome:
+    """Runs the scenarios with a driver; those of a plain server alone, if there is an `address`."""
+    outcome = Outcome(driver.name)
+    try:
+        command, outcome.version = driver.prepare(work)
+    except Unavailable as why:
+        outcome.absent = str(why)
+        return outcome
+    chosen = [scenario for scenario in scenarios() if only in scenario["name"]]
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        folder = Path(name)
+        if address:
+            config: dict[str, Any] = {"plain": address}
+            empty(address)
+            chosen = [s for s in chosen if "neo4j" not in s and "server" not in s.get("connect", {})]
+        else:
+            config, _ = stack.enter_context(running(folder))
+        config["scenarios"] = chosen
+        for scenario, fault in ask(command, config, folder):
+            outcome.faults[scenario["name"]] = fault
+            if fault:
+                print(f"{driver.name}: {scenario['name']}: {fault}", file=sys.stderr, flush=True)
+    return outcome
+
+
+# The page.
+
+
+def page(outcomes: list[Outcome]) -> str:
+    ran = [outcome for outcome in outcomes if not outcome.absent]
+    names = list(dict.fromkeys(name for outcome in ran for name in outcome.faults))
+    heads = [f"{outcome.driver} {outcome.version}" for outcome in ran]
+    lines = ["# Drivers", ""]
+    lines += ["`make drivers` runs the scenarios of `tests/drivers/scenarios.json` with Neo4j's own"]
+    lines += ["drivers against `nakshi serve --bolt`, and writes this page.", ""]
+    lines += [f"| Scenario | {' | '.join(heads)} |", f"| --- |{' :-: |' * len(heads)}"]
+    marks = {None: "-", "": "green"}
+    for name in names:
+        cells = [marks.get(outcome.faults.get(name), "**red**") for outcome in ran]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    green = [sum(not fault for fault in outcome.faults.values()) for outcome in ran]
+    counts = [f"{count} of {len(outcome.faults)}" for count, outcome in zip(green, ran)]
+    lines += [f"| **green** | {' | '.join(counts)} |"]
+    for outcome in outcomes:
+        if outcome.absent:
+            lines += ["", f"{outcome.driver} was not run: {outcome.absent}."]
+    faults: dict[str, list[str]] = {}
+    for outcome in ran:
+        for name, fault in outcome.faults.items():
+            if fault:
+                faults.setdefault(name, []).append(f"  {outcome.driver}: {fault}")
+    if faults:
+        lines += ["", "## Red", "", "```text"]
+        for name, each in faults.items():
+            lines += [name, *each]
+        lines += ["```"]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    names = [driver.name.lower() for driver in DRIVERS]
+    parser.add_argument("--drivers", default=",".join(names), help="names, by commas")
+    parser.add_argument("--only", default="", help="scenarios with this text in their names")
+    parser.add_argument("--work", type=Path, default=ROOT / "target" / "drivers", help="folder for drivers")
+    parser.add_argument("--bolt", default="", help="HOST:PORT of a server that runs, instead of Nakshi's; its graph is emptied")
+    parser.add_argument("--out", type=Path, help="file of the page")
+    given = parser.parse_args()
+    given.work.mkdir(parents=True, exist_ok=True)
+    wanted = given.drivers.split(",")
+    chosen = [driver for driver in DRIVERS if driver.name.lower() in wanted]
+    outcomes = [run(driver, given.work, given.only, given.bolt) for driver in chosen]
+    text = page(outcomes)
+    print(text)
+    if given.out:
+        given.out.write_text(text)
+    return int(any(fault for outcome in outcomes for fault in outcome.faults.values()))
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    sys.exit(main())
