@@ -260,10 +260,7 @@ func (s *scenario) cancelled() any {
 	if err == nil {
 		_, err = result.Consume(limited)
 	}
-	if err == nil {
-		return "not cancelled"
-	}
-	return s.one("RETURN 1")
+	return []any{err != nil && limited.Err() != nil, s.one("RETURN 1")}
 }
 
 func (s *scenario) sessionUser() any {

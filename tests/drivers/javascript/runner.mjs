@@ -300,11 +300,13 @@ class Scenario {
   async cancelled () {
     const other = this.connect()
     const session = other.session()
-    session.run(this.arguments.cypher).catch(() => null)
+    let runs = true
+    session.run(this.arguments.cypher).catch(() => null).finally(() => { runs = false })
     await new Promise(resolve => setTimeout(resolve, 300))
+    const ran = runs
     await session.close()
     await other.close()
-    return this.one('RETURN 1')
+    return [ran, await this.one('RETURN 1')]
   }
 
   async session_user () {

@@ -328,17 +328,22 @@ class Scenario:
             return [self.one("RETURN 1", driver) for _ in range(2)]
 
     def cancelled(self) -> Any:
-        async def give_up() -> None:
+        async def give_up() -> bool:
             address = f"bolt://{self.config['plain']}"
             async with neo4j.AsyncGraphDatabase.driver(address) as driver:
                 session = driver.session()
-                running = asyncio.create_task(session.run(self.arguments["cypher"]))
+
+                async def work() -> None:
+                    await (await session.run(self.arguments["cypher"])).consume()
+
+                running = asyncio.create_task(work())
                 await asyncio.sleep(0.3)
+                ran = not running.done()
                 session.cancel()
                 running.cancel()
+                return ran
 
-        asyncio.run(give_up())
-        return self.one("RETURN 1")
+        return [asyncio.run(give_up()), self.one("RETURN 1")]
 
     def session_user(self) -> Any:
         reader = self.auth({"user": "reader"})

@@ -1,0 +1,3 @@
+// A friendship.
+MATCH (p:Person {id: $personId}), (f:Person {id: $friendId})
+CREATE (p)-[:KNOWS {creationDate: $creationDate}]->(f)
