@@ -109,9 +109,10 @@ class Archive:
         """The parameters of a complex read."""
         path = self.folder / "substitution_parameters" / f"interactive_{query}_param.txt"
         head, *rows = lines(path)
-        texts = {"firstName", "countryName", "countryXName", "countryYName", "tagName", "tagClassName"}
+        # Names are texts, all others numbers.
         return [
-            {key: text if key in texts else int(text) for key, text in zip(head, row)} for row in rows
+            {key: text if key.endswith("Name") else int(text) for key, text in zip(head, row)}
+            for row in rows
         ]
 
     def updates(self) -> list[tuple[int, dict[str, Any]]]:
@@ -157,8 +158,8 @@ def pairs(text: str) -> list[dict[str, int]]:
 
 def texts(names: str, fields: list[str]) -> dict[str, Any]:
     """Properties by their names; an empty text is none."""
-    named = zip(names.split(), fields)
-    return {name: (int(f) if name in NUMBERS else f) if f else None for name, f in named}
+    given = ((name, text) for name, text in zip(names.split(), fields) if text)
+    return {name: int(text) if name in NUMBERS else text for name, text in given}
 
 
 def named(names: str) -> Any:
@@ -173,7 +174,11 @@ def person(f: list[str]) -> dict[str, Any]:
 
 
 def forum(f: list[str]) -> dict[str, Any]:
-    return {"forum": texts("id title creationDate", f), "moderatorId": int(f[3]), "tagIds": ids(f[4])}
+    return {
+        "forum": texts("id title creationDate", f),
+        "moderatorId": int(f[3]),
+        "tagIds": ids(f[4]),
+    }
 
 
 def post(f: list[str]) -> dict[str, Any]:

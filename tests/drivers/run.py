@@ -329,7 +329,9 @@ def running(folder: Path) -> Iterator[tuple[dict[str, Any], servers.Server]]:
             edges = pa.table({"source": ["first"], "target": ["second"], "type": ["BEFORE"]})
             nodes = pa.table({"id": ["first", "second"], "label": ["First", "Second"]})
             nakshi.build(store, edges=edges, nodes=nodes, progress=False).close()
-            started.append(stack.enter_context(servers.serving(store, "--bolt", "127.0.0.1:0", *options)))
+            started.append(
+                stack.enter_context(servers.serving(store, "--bolt", "127.0.0.1:0", *options))
+            )
         plain, secure = (server.bolt.removeprefix("bolt://") for server in started)
         config = {"plain": plain, "secure": secure, "authority": str(ca)}
         yield {**config, "passwords": PASSWORDS, "tokens": TOKENS}, started[0]
@@ -356,7 +358,9 @@ def run(driver: Driver, work: Path, only: str = "", address: str = "") -> Outcom
         if address:
             config: dict[str, Any] = {"plain": address}
             empty(address)
-            chosen = [s for s in chosen if "neo4j" not in s and "server" not in s.get("connect", {})]
+            chosen = [
+                s for s in chosen if "neo4j" not in s and "server" not in s.get("connect", {})
+            ]
         else:
             config, _ = stack.enter_context(running(folder))
         config["scenarios"] = chosen
@@ -375,7 +379,9 @@ def page(outcomes: list[Outcome]) -> str:
     names = list(dict.fromkeys(name for outcome in ran for name in outcome.faults))
     heads = [f"{outcome.driver} {outcome.version}" for outcome in ran]
     lines = ["# Drivers", ""]
-    lines += ["`make drivers` runs the scenarios of `tests/drivers/scenarios.json` with Neo4j's own"]
+    lines += [
+        "`make drivers` runs the scenarios of `tests/drivers/scenarios.json` with Neo4j's own"
+    ]
     lines += ["drivers against `nakshi serve --bolt`, and writes this page.", ""]
     lines += [f"| Scenario | {' | '.join(heads)} |", f"| --- |{' :-: |' * len(heads)}"]
     marks = {None: "-", "": "green"}
@@ -402,12 +408,20 @@ def page(outcomes: list[Outcome]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     names = [driver.name.lower() for driver in DRIVERS]
     parser.add_argument("--drivers", default=",".join(names), help="names, by commas")
     parser.add_argument("--only", default="", help="scenarios with this text in their names")
-    parser.add_argument("--work", type=Path, default=ROOT / "target" / "drivers", help="folder for drivers")
-    parser.add_argument("--bolt", default="", help="HOST:PORT of a server that runs, instead of Nakshi's; its graph is emptied")
+    parser.add_argument(
+        "--work", type=Path, default=ROOT / "target" / "drivers", help="folder for drivers"
+    )
+    parser.add_argument(
+        "--bolt",
+        default="",
+        help="HOST:PORT of a server that runs, instead of Nakshi's; its graph is emptied",
+    )
     parser.add_argument("--out", type=Path, help="file of the page")
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)

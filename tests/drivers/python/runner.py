@@ -202,7 +202,9 @@ class Scenario:
             case "read":
                 return session.execute_read(lambda t: read(t.run(text, parameters)))
             case "query":
-                found = self.driver.execute_query(text, parameters, database_=self.options["database"])
+                found = self.driver.execute_query(
+                    text, parameters, database_=self.options["database"]
+                )
                 return answer(found.keys, [r.values() for r in found.records], found.summary)
         if name := step.get("in"):
             return read(open[name][1].run(text, parameters))

@@ -1,0 +1,244 @@
+"""LDBC's Social Network Benchmark, interactive v1, over Bolt: Nakshi beside Neo4j.
+
+    bench/snb/run.py ldbc-snb-sf0.003-v1.tar.zst                # writes docs/results/snb.md
+    bench/snb/run.py ldbc-snb-sf0.003-v1.tar.zst --only answers # compares, and measures nothing
+
+Both systems get the same network, in Nakshi by `nakshi.build`, in Neo4j by statements, with
+indexes. Their answers to every read with every parameter are compared, then each insert changes the
+same in both, and the reads are compared once more. Only then are the complex reads timed, by turns,
+and the mix: complex reads as often beside inserts as the specification says, each followed by the
+short reads. One client makes the inserts in their order, the others read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import queue
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import harness
+import neo4j
+from harness import measure, study
+from snb import queries, stores
+from snb.data import Archive
+from snb.queries import Query
+from systems.neo4j import Neo4j
+
+#: Inserts for one complex read, by its number; from the specification.
+EVERY = {
+    **{1: 26, 2: 37, 3: 69, 4: 36, 5: 57, 6: 129, 7: 87},
+    **{8: 45, 9: 157, 10: 30, 11: 16, 12: 44, 13: 19, 14: 49},
+}
+#: Differences that the page lists.
+LISTED = 20
+
+
+@dataclass
+class System:
+    """A server under test: its name, and what starts it on a new copy of the network."""
+
+    name: str
+    serving: Callable[[], contextlib.AbstractContextManager[str]]
+
+
+class Study(harness.Study):
+    """The page, the network, and both systems."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        conditions = [
+            f"{options.archive.name.partition('.tar')[0]}; servers and clients are processes of one "
+            "machine, over loopback; Neo4j's driver for Python asks both",
+            "Neo4j has indexes of every property that the queries look up; Nakshi has its columns'",
+        ]
+        super().__init__("snb", "Social Network Benchmark", options, conditions)
+        work = options.work / "snb"
+        shutil.rmtree(work, ignore_errors=True)
+        self.archive = Archive(options.archive, work / "data")
+        self.network = self.archive.network()
+        self.reads = queries.complex_reads(self.archive) + queries.short_reads(self.network)
+        self.inserts = queries.inserts(self.archive)[: options.inserts]
+        stores.build(self.network, work / "built.nakshi")
+        self.systems = [System("Nakshi", lambda: self.nakshi(work))]
+        try:
+            folder = options.work / "neo4j"
+            folder.mkdir(exist_ok=True)
+            programs = Neo4j(folder)
+            self.systems.append(System("Neo4j", lambda: self.neo4j(programs, work)))
+        except measure.Skipped as why:
+            print(f"without Neo4j: {why}", file=sys.stderr)
+
+    @contextlib.contextmanager
+    def nakshi(self, work: Path) -> Iterator[str]:
+        store = work / "served.nakshi"
+        shutil.rmtree(store, ignore_errors=True)
+        shutil.copytree(work / "built.nakshi", store)
+        with stores.nakshi_server(store) as address:
+            yield address
+
+    @contextlib.contextmanager
+    def neo4j(self, programs: Neo4j, work: Path) -> Iterator[str]:
+        home = work / "neo4j"
+        shutil.rmtree(home, ignore_errors=True)
+        (home / "conf").mkdir(parents=True)
+        with stores.neo4j_server(programs, home) as address:
+            with neo4j.GraphDatabase.driver(address) as driver:
+                stores.load(driver, self.network)
+            yield address
+
+    @contextlib.contextmanager
+    def drivers(self) -> Iterator[list[neo4j.Driver]]:
+        with contextlib.ExitStack() as stack:
+            addresses = [stack.enter_context(system.serving()) for system in self.systems]
+            drivers = [neo4j.GraphDatabase.driver(address) for address in addresses]
+            yield [stack.enter_context(driver) for driver in drivers]
+
+
+def attempt(work: Callable[[], Any]) -> Any:
+    """What a query answers, or the error that it ends with."""
+    try:
+        return work()
+    except neo4j.exceptions.Neo4jError as error:
+        return f"{error.code}: {error.message}"
+
+
+def answers(page: Study) -> None:
+    """Compares the answers of both systems, before and after the inserts."""
+    rows, differences = [], []
+
+    def compare(when: str, asked: list[Query], ask: Callable[[neo4j.Session, Query], Any]) -> None:
+        equal: dict[str, list[bool]] = {}
+        for query in asked:
+            found = [attempt(lambda s=s: ask(s, query)) for s in sessions]  # noqa: B023
+            same = all(answer == found[0] for answer in found) and not isinstance(found[0], str)
+            equal.setdefault(query.name, []).append(same)
+            if not same:
+                differences.append([when, query, found])
+        for name, each in equal.items():
+            rows.append([when, name, f"{sum(each)} of {len(each)}"])
+
+    with page.drivers() as drivers, contextlib.ExitStack() as stack:
+        sessions = [stack.enter_context(driver.session()) for driver in drivers]
+        compare("before the inserts", page.reads, queries.ask)
+        compare("inserts", page.inserts, queries.insert)
+        compare("after the inserts", page.reads, queries.ask)
+    names = " and ".join(system.name for system in page.systems)
+    page.section("Answers", ["", "query", "equal"], rows, f"Answers of {names}.")
+    for when, query, found in differences[:LISTED]:
+        print(f"{when}: {query.name} {query.parameters}", file=sys.stderr)
+        for system, answer in zip(page.systems, found):
+            print(f"  {system.name}: {str(answer)[:600]}", file=sys.stderr)
+    if differences:
+        raise SystemExit(f"{len(differences)} answers differ")
+
+
+def latencies(page: Study) -> None:
+    """Measures the complex reads, by turns."""
+    times: dict[str, list[list[float]]] = {}
+    reads = queries.complex_reads(page.archive)
+    with page.drivers() as drivers, contextlib.ExitStack() as stack:
+        sessions = [stack.enter_context(driver.session()) for driver in drivers]
+        for round in range(-page.options.warm, page.options.rounds):
+            for query, (at, session) in itertools.product(reads, enumerate(sessions)):
+                began = time.perf_counter()
+                queries.ask(session, query)
+                if round >= 0:
+                    each = times.setdefault(query.name, [[] for _ in sessions])
+                    each[at].append(1e3 * (time.perf_counter() - began))
+    rows = []
+    for name, each in times.items():
+        medians = [sorted(some)[len(some) // 2] for some in each]
+        ratios = [f"{medians[1] / medians[0]:.1f}x"] if len(medians) > 1 else []
+        rows.append([name, *(f"{median:.2f}" for median in medians), *ratios])
+    heads = [f"{system.name}, p50, ms" for system in page.systems]
+    page.section("Complex reads", ["query", *heads, "Neo4j : Nakshi"][: len(rows[0])], rows)
+
+
+def mixed(page: Study) -> tuple[list[Query], list[Query]]:
+    """The inserts, and the reads beside them."""
+    given: dict[str, list[Query]] = {}
+    for query in page.reads:
+        given.setdefault(query.name, []).append(query)
+    turns = {name: itertools.cycle(each) for name, each in given.items()}
+    short = [name for name in given if name.startswith("short")]
+    reads = []
+    for number in range(1, len(page.inserts) + 1):
+        for read, every in EVERY.items():
+            if number % every == 0:
+                reads += [next(turns[name]) for name in (f"complex-{read}", *short)]
+    return page.inserts, reads
+
+
+def rate(address: str, inserts: list[Query], reads: list[Query], clients: int) -> float:
+    """Queries of the mix in a second."""
+    waiting: queue.SimpleQueue[Query] = queue.SimpleQueue()
+    for query in reads:
+        waiting.put(query)
+    failed: list[BaseException] = []
+
+    def work(own: list[Query]) -> None:
+        try:
+            with driver.session() as session:
+                for query in own:
+                    queries.insert(session, query)
+                with contextlib.suppress(queue.Empty):
+                    while True:
+                        queries.ask(session, waiting.get_nowait())
+        except BaseException as error:
+            failed.append(error)
+
+    with neo4j.GraphDatabase.driver(address) as driver:
+        each = [inserts, *([] for _ in range(clients - 1))]
+        threads = [threading.Thread(target=work, args=(own,)) for own in each]
+        began = time.perf_counter()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        seconds = time.perf_counter() - began
+    if failed:
+        raise failed[0]
+    return (len(inserts) + len(reads)) / seconds
+
+
+def mix(page: Study) -> None:
+    """Measures the mix on a new copy of the network for each run."""
+    inserts, reads = mixed(page)
+    rates: list[list[float]] = [[] for _ in page.systems]
+    for _ in range(page.options.runs):
+        for system, each in zip(page.systems, rates):
+            with system.serving() as address:
+                each.append(rate(address, inserts, reads, page.options.clients))
+    medians = [sorted(each)[len(each) // 2] for each in rates]
+    rows = [
+        [system.name, f"{median:,.0f}", f"{medians[0] / median:.2f}x"]
+        for system, median in zip(page.systems, medians)
+    ]
+    what = f"{len(inserts):,} inserts, {len(reads):,} reads, {page.options.clients} clients"
+    page.section("Mix", ["", "queries/s", "Nakshi has"], rows, what)
+
+
+def main() -> None:
+    parts = {"answers": answers, "latencies": latencies, "mix": mix}
+    parser = study.parser(__doc__, threads=None, runs=3, parts=parts)
+    parser.add_argument("archive", type=Path, help="the benchmark's files, as a tar packed by zstd")
+    parser.add_argument("--inserts", type=int, help="make only so many inserts")
+    parser.add_argument("--clients", type=int, default=4, help="clients of the mix")
+    parser.add_argument("--rounds", type=int, default=20, help="times of each complex read")
+    parser.add_argument("--warm", type=int, default=5, help="rounds before these")
+    options = study.options(parser)
+    Study(options).measure(parts)
+
+
+if __name__ == "__main__":
+    main()
