@@ -27,11 +27,8 @@ const TOLD: [(&str, &[(&str, ProcedureType)], Tell); 6] = [
             ("edition", ProcedureType::String),
         ],
         |_| {
-            let kernel =
-                [Value::text("Neo4j Kernel"), texts([COMPATIBLE]), Value::text("community")];
-            let own = env!("CARGO_PKG_VERSION");
-            let nakshi = [Value::text("Nakshi"), texts([own]), Value::text("community")];
-            vec![kernel.into(), nakshi.into()]
+            let version = texts([COMPATIBLE]);
+            vec![vec![Value::text("Neo4j Kernel"), version, Value::text("community")]]
         },
     ),
     ("db.ping", &[("success", ProcedureType::Bool)], |_| vec![vec![Value::Bool(true)]]),

@@ -167,7 +167,8 @@ impl View {
     /// The id of an edge as an integer.
     pub(crate) fn edge_id(&self, edge: &EdgeNumbers) -> i64 {
         if edge.number != 0 {
-            return (edge.number >> 1).cast_signed();
+            // Numbers count up from 1, so that the highest bit tells none apart.
+            return (edge.number & (u64::MAX >> 1)).cast_signed();
         }
         // A mix of the numbers, which no edge with a number of its own has but by chance.
         let parts = [edge.source.into(), edge.edge_type, edge.destination.into(), edge.twin.into()];

@@ -40,6 +40,12 @@ impl Failure {
         Failure::new("Neo.TransientError.Transaction.MaximumTransactionLimitReached", what)
     }
 
+    /// A statement that would change the graph, of a client that has said that it only reads.
+    pub(crate) fn reads_only() -> Self {
+        let what = "the statement changes the graph, and its session or transaction only reads";
+        Failure::new("Neo.ClientError.Statement.AccessMode", what)
+    }
+
     /// A graph that the server does not have.
     pub(crate) fn no_database(name: &str) -> Self {
         let what = format!("there is no database {name:?}; the graph is {DATABASE:?}");

@@ -116,12 +116,15 @@ fn run(
 ) -> Result<JsonValue, Failure> {
     served.refuse_without_all()?;
     let reads = asked.access_mode.is_some_and(|mode| mode.eq_ignore_ascii_case("read"));
-    let refusal = served.may_write(role).err().map(Failure::from);
+    let refusal = match served.may_write(role) {
+        Ok(()) => reads.then(Failure::reads_only),
+        Err(error) => Some(error.into()),
+    };
     let options = Options {
         cancel,
         deadline: Instant::now().checked_add(served.limits.time),
         memory: Some(served.limits.statement_bytes),
-        read_only: reads || refusal.is_some(),
+        read_only: refusal.is_some(),
     };
     let parameters = asked.parameters.into_iter();
     let parameters: Map = parameters.map(|(name, value)| (name.into(), of_json(value))).collect();

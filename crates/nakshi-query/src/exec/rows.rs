@@ -7,6 +7,8 @@ use super::context::{Context, Held, Source};
 use super::expand::{Feed, FlatMap, Rows, other_end};
 use crate::error::{Class, QueryError, Result};
 use crate::eval::{eval, set, truth};
+use crate::functions::is_range;
+use crate::functions::lists::{Range, range_of};
 use crate::ir::Expr;
 use crate::order::Key;
 use crate::plan::Plan;
@@ -157,6 +159,19 @@ pub(super) fn keys(row: &Row, slots: &[usize]) -> Vec<Key> {
 pub(super) fn unwind(plan: Arc<Plan>, input: Box<dyn Source>) -> Box<dyn Source> {
     Box::new(FlatMap::new(input, move |cx: &mut Context, mut row: Row| {
         let Plan::Unwind { list, slot, .. } = &*plan else { return Ok(None) };
+        if let Expr::Call(function, arguments) = list
+            && is_range(*function)
+        {
+            let values = arguments.iter().map(|argument| eval(&*cx, argument, &mut row));
+            let values = values.collect::<Result<Vec<_>>>()?;
+            if values.iter().any(Value::is_null) {
+                return Ok(None);
+            }
+            let range = range_of(&values)?;
+            return Ok(
+                range.map(|range| Box::new(Integers { row, slot: *slot, range }) as Box<dyn Feed>)
+            );
+        }
         Ok(match eval(&*cx, list, &mut row)? {
             Value::Null => None,
             Value::List(items) => {
@@ -183,6 +198,28 @@ impl Feed for Items {
         self.at += 1;
         let mut row = self.row.clone();
         set(&mut row, self.slot, item.clone());
+        Ok(Some(row))
+    }
+}
+
+/// Rows with the integers of a range, which need no list.
+struct Integers {
+    row: Row,
+    slot: usize,
+    range: Range,
+}
+
+impl Feed for Integers {
+    fn next(&mut self, _cx: &mut Context) -> Result<Option<Row>> {
+        let Range { from, step, count } = &mut self.range;
+        if *count == 0 {
+            return Ok(None);
+        }
+        let mut row = self.row.clone();
+        set(&mut row, self.slot, Value::Int(*from));
+        *count -= 1;
+        // The last integer may be the largest of all.
+        *from = from.wrapping_add(*step);
         Ok(Some(row))
     }
 }

@@ -70,6 +70,27 @@ fn reverse(_: &View, values: &[Value]) -> Result<Value> {
 }
 
 fn range(_: &View, values: &[Value]) -> Result<Value> {
+    let Some(Range { from, step, count }) = range_of(values)? else { return Ok(Value::Null) };
+    if count > MOST {
+        let message = format!("range() would make more than {MOST} items");
+        return Err(QueryError::of_argument(message));
+    }
+    Ok(Value::list((0..count).map(|i| Value::Int(from + i * step)).collect()))
+}
+
+/// The integers of a call of `range`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Range {
+    /// The first of them.
+    pub(crate) from: i64,
+    /// What is added to get the next one.
+    pub(crate) step: i64,
+    /// How many there are.
+    pub(crate) count: i64,
+}
+
+/// The integers of a call of `range` with these arguments; `None` for a wrong number of arguments.
+pub(crate) fn range_of(values: &[Value]) -> Result<Option<Range>> {
     let number = |value: &Value| match value {
         Value::Int(number) => Ok(*number),
         other => {
@@ -81,17 +102,18 @@ fn range(_: &View, values: &[Value]) -> Result<Value> {
     let (&[from, to], step) = match numbers.as_slice() {
         [from, to] => (&[*from, *to], 1),
         [from, to, step] => (&[*from, *to], *step),
-        _ => return Ok(Value::Null),
+        _ => return Ok(None),
     };
     if step == 0 {
         let message = "the step of range() is 0; use another";
         return Err(QueryError::run(Class::Argument, "NumberOutOfRange", message));
     }
-    let too_long = || QueryError::of_argument(format!("range() would make more than {MOST} items"));
+    let too_long = || QueryError::of_argument("range() would make more than 2^63 items");
     let distance = to.checked_sub(from).ok_or_else(too_long)?;
-    let count = if distance.signum() * step.signum() < 0 { 0 } else { distance / step + 1 };
-    if count > MOST {
-        return Err(too_long());
-    }
-    Ok(Value::list((0..count).map(|i| Value::Int(from + i * step)).collect()))
+    let steps = distance.checked_div(step).ok_or_else(too_long)?;
+    let count = match distance.signum() * step.signum() < 0 {
+        true => 0,
+        false => steps.checked_add(1).ok_or_else(too_long)?,
+    };
+    Ok(Some(Range { from, step, count }))
 }

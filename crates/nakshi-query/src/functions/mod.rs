@@ -10,7 +10,7 @@ pub(crate) mod conversions;
 mod entry;
 pub(crate) mod fields;
 mod graph;
-mod lists;
+pub(crate) mod lists;
 mod numbers;
 mod points;
 mod temporal;
@@ -45,6 +45,11 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
 pub(crate) fn find(name: &str) -> Option<(Function, RangeInclusive<usize>)> {
     let (number, entry) = entries().enumerate().find(|(_, entry)| entry.name == name)?;
     Some((Function(number), entry.takes.clone()))
+}
+
+/// True for `range`, whose integers an operator can make one after the other.
+pub(crate) fn is_range(function: Function) -> bool {
+    entries().nth(function.0).is_some_and(|entry| entry.name == "range")
 }
 
 /// The value of a function for some arguments.

@@ -12,8 +12,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadHalf};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::host::Bolt;
-use super::login::asks_for_utc;
 use super::interrupts::{Arrived, Interrupts};
+use super::login::asks_for_utc;
 use super::replies::Replies;
 use super::session::{Ended, Session};
 use super::version::{Version, agree};

@@ -16,6 +16,9 @@ use crate::service::Served;
 /// Pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// First byte of a client that speaks TLS.
+const TLS: u8 = 0x16;
+
 /// Accepts connections until the server ends.
 pub(crate) async fn serve(listener: TcpListener, served: Arc<Served>, tls: Option<TlsAcceptor>) {
     let Ok(address) = listener.local_addr() else { return };
@@ -54,8 +57,16 @@ async fn welcome(
         None => talk(bolt, stream).await,
         Some(tls) => {
             let late = |_| std::io::Error::from(std::io::ErrorKind::TimedOut);
-            let stream = tokio::time::timeout(HANDSHAKE, tls.accept(stream));
-            talk(bolt, stream.await.map_err(late)??).await
+            let welcomed = tokio::time::timeout(HANDSHAKE, async {
+                let mut first = [0];
+                stream.peek(&mut first).await?;
+                if first != [TLS] {
+                    // An alert of TLS would look like a version of Bolt to the client.
+                    return Err(std::io::ErrorKind::ConnectionRefused.into());
+                }
+                tls.accept(stream).await
+            });
+            talk(bolt, welcomed.await.map_err(late)??).await
         }
     }
 }

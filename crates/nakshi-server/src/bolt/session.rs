@@ -19,8 +19,6 @@ use crate::failure::{DATABASE, Failure, commit_of};
 
 /// Status code of a client that may not do something.
 const FORBIDDEN: &str = "Neo.ClientError.Security.Forbidden";
-/// Status code of a statement that may not change the graph.
-const READS_ONLY: &str = "Neo.ClientError.Statement.AccessMode";
 /// Rows that are asked of a result at once.
 const BATCH: usize = 1024;
 /// Time without a word to the client after which it gets a sign of life.
@@ -328,9 +326,7 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
             _ => most,
         };
         let refusal = match self.bolt.served.may_write(self.role) {
-            Ok(()) => {
-                reads.then(|| Failure::new(READS_ONLY, "the session or transaction only reads"))
-            }
+            Ok(()) => reads.then(Failure::reads_only),
             Err(error) => Some(error.into()),
         };
         let placed = self.statements.as_ref().is_some_and(|statements| statements.has_place());
