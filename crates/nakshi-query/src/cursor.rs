@@ -10,6 +10,7 @@ use super::error::Result;
 use super::exec::{Context, Counters, Limits, Source, Writer, open};
 use super::plan::Prepared;
 use super::procedure::Procedures;
+use super::stack::with_room;
 use super::value::{Map, Row, Value};
 use super::view::View;
 
@@ -125,7 +126,7 @@ impl Cursor {
         transaction: Transaction,
     ) -> (Result<()>, Option<Transaction>) {
         self.context.writer = Some(Writer::new(transaction));
-        let ran = self.all_rows();
+        let ran = with_room(self.prepared.deep, || self.all_rows());
         let writer = self.context.writer.take();
         self.counters = writer.as_ref().map(|writer| writer.counters).unwrap_or_default();
         let ran = ran.map(|rows| self.rows = rows.into_iter());
@@ -168,6 +169,10 @@ impl Cursor {
     /// # Errors
     /// Errors of the query, which has ended then.
     pub fn next(&mut self, most: usize) -> Result<Vec<Row>> {
+        with_room(self.prepared.deep, || self.next_rows(most))
+    }
+
+    fn next_rows(&mut self, most: usize) -> Result<Vec<Row>> {
         let mut out: Vec<Row> = self.rows.by_ref().take(most).collect();
         let Some(mut source) = self.source.take() else { return Ok(out) };
         while out.len() < most {

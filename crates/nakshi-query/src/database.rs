@@ -12,6 +12,7 @@ use super::front;
 use super::plan::Prepared;
 use super::planner;
 use super::procedure::{NoProcedures, Procedures};
+use super::stack::with_room;
 use super::value::Map;
 
 /// Plans that are kept.
@@ -103,8 +104,12 @@ impl Database {
         if let Some(plan) = plans().get(text) {
             return Ok(Arc::clone(plan));
         }
-        let statement = front::statement(text, &*self.procedures)?;
-        let plan = Arc::new(planner::prepare(statement));
+        let deep = front::is_deep(text);
+        let plan = with_room(deep, || {
+            let statement = front::statement(text, &*self.procedures)?;
+            Ok::<_, QueryError>(Prepared { deep, ..planner::prepare(statement) })
+        })?;
+        let plan = Arc::new(plan);
         if text.len() <= KEPT_TEXT {
             let mut plans = plans();
             if plans.len() >= PLANS {
@@ -135,7 +140,9 @@ impl Database {
                 None,
             ));
         }
-        let cursor = Cursor::new(prepared, Arc::new(parameters), graph, &self.procedures, options);
+        let (deep, parameters) = (prepared.deep, Arc::new(parameters));
+        let begin = || Cursor::new(prepared, parameters, graph, &self.procedures, options);
+        let cursor = with_room(deep, begin);
         if cursor.writes() && options.read_only {
             return Err(read_only());
         }

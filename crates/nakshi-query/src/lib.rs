@@ -28,6 +28,7 @@ mod order;
 mod plan;
 mod planner;
 mod procedure;
+mod stack;
 mod stored;
 mod temporal;
 mod value;

@@ -168,6 +168,8 @@ pub(crate) struct Prepared {
     pub(crate) parameters: Vec<Name>,
     pub(crate) writes: bool,
     pub(crate) explain: bool,
+    /// True if expressions are so long, or clauses so many, that a usual stack may be too small.
+    pub(crate) deep: bool,
 }
 
 /// The plan of a query inside of an expression.

@@ -33,6 +33,7 @@ pub(crate) fn prepare(statement: Statement) -> Prepared {
         columns: statement.columns,
         names: statement.names,
         parameters: statement.parameters,
+        deep: false,
     }
 }
 

@@ -4,6 +4,15 @@ use crate::error::{Class, QueryError, Result};
 
 /// Deepest nesting of brackets. The parser and what follows call themselves once for each.
 const DEPTH: usize = 100;
+/// Longest chain of operators without brackets, and most clauses of a query.
+const LINKS: usize = 1000;
+/// Nesting, or length of a chain, from which a query needs a larger stack.
+const DEEP: usize = 50;
+/// Words that make an expression or a query longer by one link.
+const WORDS: [&str; 20] = [
+    "AND", "OR", "XOR", "NOT", "IN", "IS", "STARTS", "ENDS", "CONTAINS", "UNION", "MATCH", "WITH",
+    "UNWIND", "CREATE", "MERGE", "SET", "DELETE", "REMOVE", "CALL", "WHEN",
+];
 /// Longest text of a query, in bytes.
 const LONGEST: usize = 1 << 20;
 
@@ -16,24 +25,80 @@ pub(super) fn mend(text: &str, skipped: usize) -> Result<String> {
         let message = format!("the query has {} bytes; the most are {LONGEST}", text.len());
         return Err(QueryError::compile(Class::Syntax, "UnexpectedSyntax", message, None));
     }
-    let mut depth = 0_usize;
-    let mut quote = None;
-    for (at, character) in text.char_indices() {
-        match (quote, character) {
-            (Some(open), close) if open == close => quote = None,
-            (Some(_), _) => {}
-            (None, '\'' | '"' | '`') => quote = Some(character),
-            (None, '(' | '[' | '{') => depth += 1,
-            (None, ')' | ']' | '}') => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth > DEPTH {
-            let message = format!("the query nests more than {DEPTH} brackets");
-            let place = Some((text, at));
-            return Err(QueryError::compile(Class::Syntax, "UnexpectedSyntax", message, place));
-        }
+    let refuse = |message, at| {
+        let place = Some((text, at));
+        Err(QueryError::compile(Class::Syntax, "UnexpectedSyntax", message, place))
+    };
+    let shape = shape(text);
+    if let Some(at) = shape.brackets_end {
+        return refuse(format!("the query nests more than {DEPTH} brackets"), at);
+    }
+    if let Some(at) = shape.links_end {
+        let message =
+            format!("more than {LINKS} operators follow each other; use brackets or a list");
+        return refuse(message, at);
     }
     let mut mended = " ".repeat(skipped);
     mended.push_str(text.get(skipped..).unwrap_or_default());
     Ok(mended)
+}
+
+/// How deeply a query is nested.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shape {
+    /// The most brackets, or links of a chain.
+    deepest: usize,
+    /// Where there are too many brackets.
+    brackets_end: Option<usize>,
+    /// Where a chain has too many links.
+    links_end: Option<usize>,
+}
+
+/// Returns true for a query that needs a larger stack.
+pub(super) fn is_deep(text: &str) -> bool {
+    shape(text).deepest > DEEP
+}
+
+/// Measures brackets and chains. A chain ends at a comma; its links are operators, words between operands, and
+/// clauses. What is in quotes does not count.
+fn shape(text: &str) -> Shape {
+    let mut shape = Shape::default();
+    let mut quote = None;
+    // Links of the chains around, and of the present one.
+    let (mut around, mut links) = (Vec::new(), 0_usize);
+    let mut word = String::new();
+    for (at, character) in text.char_indices().chain([(text.len(), ' ')]) {
+        if quote.is_none() && (character.is_ascii_alphabetic() || character == '_') {
+            word.push(character.to_ascii_uppercase());
+            continue;
+        }
+        if !word.is_empty() {
+            links += usize::from(WORDS.contains(&word.as_str()));
+            word.clear();
+        }
+        match (quote, character) {
+            (Some(open), close) if open == close => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"' | '`') => quote = Some(character),
+            (None, '(' | '[' | '{') => {
+                links += usize::from(character == '[');
+                around.push(links);
+                links = 0;
+            }
+            (None, ')' | ']' | '}') => links = around.pop().unwrap_or_default(),
+            (None, ',') => links = 0,
+            (None, '+' | '-' | '*' | '/' | '%' | '^' | '<' | '>' | '=' | '.' | ':' | '|') => {
+                links += 1
+            }
+            _ => {}
+        }
+        shape.deepest = shape.deepest.max(links).max(around.len());
+        if around.len() > DEPTH {
+            shape.brackets_end = shape.brackets_end.or(Some(at));
+        }
+        if links > LINKS {
+            shape.links_end = shape.links_end.or(Some(at));
+        }
+    }
+    shape
 }

@@ -46,6 +46,11 @@ pub(crate) fn statement(text: &str, procedures: &dyn Procedures) -> Result<State
     Ok(resolver.finish(query, columns, mode))
 }
 
+/// Returns true for a text whose query needs a larger stack.
+pub(crate) fn is_deep(text: &str) -> bool {
+    mend::is_deep(text)
+}
+
 /// What a text asks for besides a query, and the bytes that say so.
 fn mode(text: &str) -> (Mode, usize) {
     let begin = text.len() - text.trim_start().len();

@@ -271,8 +271,9 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
         let mut more = true;
         while left > 0 && more {
             let most = left.min(BATCH);
-            let rows = self.work(move |statements| statements.rows(number, most)).await??;
-            more = rows.len() == most;
+            let next = self.work(move |statements| statements.rows(number, most));
+            let (rows, follow) = next.await??;
+            more = follow;
             left -= rows.len();
             if send {
                 for row in &rows {

@@ -35,9 +35,16 @@ pub(super) struct Statements {
     /// The place among the running calls of the transaction, or of a statement of its own.
     place: Option<OwnedSemaphorePermit>,
     /// Results that are not read to their ends, by their numbers.
-    open: BTreeMap<i64, Cursor>,
+    open: BTreeMap<i64, Open>,
     /// The number of the next result of the transaction.
     next: i64,
+}
+
+/// A result that is not read to its end.
+struct Open {
+    cursor: Cursor,
+    /// The row after those that the client has.
+    ahead: Option<Row>,
 }
 
 /// The answer to RUN: names of the columns, and the number of the result in a transaction.
@@ -109,7 +116,7 @@ impl Statements {
         let columns = cursor.columns().iter().map(ToString::to_string).collect();
         let number = self.next;
         self.next += 1;
-        self.open.insert(number, cursor);
+        self.open.insert(number, Open { cursor, ahead: None });
         Ok(Ran { columns, number: self.transaction.is_some().then_some(number) })
     }
 
@@ -129,16 +136,21 @@ impl Statements {
         Err(Failure::invalid(format!("there is no open result {number}")))
     }
 
-    /// The next rows of a result, up to `most`; fewer only if there are no more.
-    pub(super) fn rows(&mut self, number: i64, most: usize) -> Result<Vec<Row>, Failure> {
-        let cursor =
-            self.open.get_mut(&number).ok_or_else(|| Failure::invalid("no such result"))?;
-        Ok(cursor.next(most)?)
+    /// The next rows of a result, up to `most`, and whether there are more.
+    pub(super) fn rows(&mut self, number: i64, most: usize) -> Result<(Vec<Row>, bool), Failure> {
+        let open = self.open.get_mut(&number).ok_or_else(|| Failure::invalid("no such result"))?;
+        let mut rows: Vec<Row> = open.ahead.take().into_iter().collect();
+        rows.extend(open.cursor.next(most.saturating_sub(rows.len()))?);
+        if rows.len() >= most {
+            open.ahead = open.cursor.next(1)?.pop();
+        }
+        Ok((rows, open.ahead.is_some()))
     }
 
     /// Ends a result whose rows were read, and describes what the statement did.
     pub(super) fn finish(&mut self, number: i64) -> Result<BoltDict, Failure> {
-        let cursor = self.open.remove(&number).ok_or_else(|| Failure::invalid("no such result"))?;
+        let Open { cursor, .. } =
+            self.open.remove(&number).ok_or_else(|| Failure::invalid("no such result"))?;
         let summary = cursor.summary();
         let letters = BoltValue::from(summary.query_type.letters());
         let mut told = BoltDict::from([("type".to_owned(), letters)]);

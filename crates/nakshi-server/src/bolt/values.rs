@@ -155,7 +155,8 @@ impl Encoder {
     fn path<'p>(self, out: &mut BytesMut, path: &'p Path) {
         let (mut nodes, mut edges): (Vec<&'p Node>, Vec<&Relationship>) = (Vec::new(), Vec::new());
         let mut place_of = |node: &'p Node| {
-            let found = nodes.iter().position(|known: &&Node| known.id() == node.id());
+            let found =
+                nodes.iter().position(|known: &&Node| known.element_id() == node.element_id());
             found.unwrap_or_else(|| {
                 nodes.push(node);
                 nodes.len() - 1
@@ -167,7 +168,7 @@ impl Encoder {
             let Some(edge) = i.checked_sub(1).and_then(|before| path.edges.get(before)) else {
                 continue;
             };
-            let found = edges.iter().position(|known| known.id() == edge.id());
+            let found = edges.iter().position(|known| known.element_id() == edge.element_id());
             let edge_place = found.unwrap_or_else(|| {
                 edges.push(edge);
                 edges.len() - 1
