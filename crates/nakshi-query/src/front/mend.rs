@@ -6,12 +6,14 @@ use crate::error::{Class, QueryError, Result};
 const DEPTH: usize = 100;
 /// Longest chain of operators without brackets, and most clauses of a query.
 const LINKS: usize = 1000;
-/// Nesting, or length of a chain, from which a query needs a larger stack.
+/// Nesting, length of a chain or number of clauses from which a query needs a larger stack.
 const DEEP: usize = 50;
-/// Words that make an expression or a query longer by one link.
-const WORDS: [&str; 20] = [
-    "AND", "OR", "XOR", "NOT", "IN", "IS", "STARTS", "ENDS", "CONTAINS", "UNION", "MATCH", "WITH",
-    "UNWIND", "CREATE", "MERGE", "SET", "DELETE", "REMOVE", "CALL", "WHEN",
+/// Words that make an expression longer by one link.
+const OPERATORS: [&str; 9] = ["AND", "OR", "XOR", "NOT", "IN", "IS", "STARTS", "ENDS", "CONTAINS"];
+/// Words with which clauses begin, or their parts.
+const CLAUSES: [&str; 11] = [
+    "UNION", "MATCH", "WITH", "UNWIND", "CREATE", "MERGE", "SET", "DELETE", "REMOVE", "CALL",
+    "WHEN",
 ];
 /// Longest text of a query, in bytes.
 const LONGEST: usize = 1 << 20;
@@ -46,11 +48,11 @@ pub(super) fn mend(text: &str, skipped: usize) -> Result<String> {
 /// How deeply a query is nested.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shape {
-    /// The most brackets, or links of a chain.
+    /// The most brackets, links of a chain, or clauses.
     deepest: usize,
     /// Where there are too many brackets.
     brackets_end: Option<usize>,
-    /// Where a chain has too many links.
+    /// Where there are too many links or clauses.
     links_end: Option<usize>,
 }
 
@@ -59,13 +61,13 @@ pub(super) fn is_deep(text: &str) -> bool {
     shape(text).deepest > DEEP
 }
 
-/// Measures brackets and chains. A chain ends at a comma; its links are operators, words between operands, and
-/// clauses. What is in quotes does not count.
+/// Measures brackets, chains and clauses. A chain ends at a comma or a clause; its links are operators and words
+/// between operands. What is in quotes does not count.
 fn shape(text: &str) -> Shape {
     let mut shape = Shape::default();
     let mut quote = None;
     // Links of the chains around, and of the present one.
-    let (mut around, mut links) = (Vec::new(), 0_usize);
+    let (mut around, mut links, mut clauses) = (Vec::new(), 0_usize, 0_usize);
     let mut word = String::new();
     for (at, character) in text.char_indices().chain([(text.len(), ' ')]) {
         if quote.is_none() && (character.is_ascii_alphabetic() || character == '_') {
@@ -73,7 +75,10 @@ fn shape(text: &str) -> Shape {
             continue;
         }
         if !word.is_empty() {
-            links += usize::from(WORDS.contains(&word.as_str()));
+            links += usize::from(OPERATORS.contains(&word.as_str()));
+            if CLAUSES.contains(&word.as_str()) {
+                (clauses, links) = (clauses + 1, 0);
+            }
             word.clear();
         }
         match (quote, character) {
@@ -92,11 +97,11 @@ fn shape(text: &str) -> Shape {
             }
             _ => {}
         }
-        shape.deepest = shape.deepest.max(links).max(around.len());
+        shape.deepest = shape.deepest.max(links).max(clauses).max(around.len());
         if around.len() > DEPTH {
             shape.brackets_end = shape.brackets_end.or(Some(at));
         }
-        if links > LINKS {
+        if links > LINKS || clauses > LINKS {
             shape.links_end = shape.links_end.or(Some(at));
         }
     }
