@@ -17,8 +17,11 @@ const EXACT: u64 = 0;
 /// Rows of a procedure from the description of a graph.
 type Tell = fn(&Catalog) -> Vec<Row>;
 
+/// Names and types of columns.
+type Columns = &'static [(&'static str, ProcedureType)];
+
 /// The procedures: name, columns, rows.
-const TOLD: [(&str, &[(&str, ProcedureType)], Tell); 6] = [
+const TOLD: [(&str, Columns, Tell); 6] = [
     (
         "dbms.components",
         &[
