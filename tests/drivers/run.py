@@ -34,7 +34,7 @@ import pyarrow as pa  # noqa: E402
 import servers  # noqa: E402
 
 #: Seconds after which a scenario without an answer is given up.
-PATIENCE = 30
+PATIENCE = 90
 PASSWORDS = {"writer": "correct horse battery", "reader": "another long password"}
 TOKENS = {"reader": "0123456789abcdef"}
 
