@@ -87,8 +87,7 @@ async fn authenticate<S: AsyncRead, W: AsyncWrite + Unpin>(
         if bytes.is_empty() {
             continue;
         }
-        let refused = |failure: Failure| BoltError::Authentication(failure.message);
-        let credentials: BoltDict = match decode_client_message(&bytes) {
+        let (credentials, told) = match decode_client_message(&bytes) {
             Ok(ClientMessage::Hello { extra }) if !*greeted => {
                 *greeted = true;
                 let mut told = bolt.greeting();
@@ -102,39 +101,30 @@ async fn authenticate<S: AsyncRead, W: AsyncWrite + Unpin>(
                     replies.flush().await?;
                     continue;
                 }
-                match bolt.role(extra).await {
-                    Ok(role) => {
-                        replies.success(&told).await?;
-                        replies.flush().await?;
-                        return Ok(Some(role));
-                    }
-                    Err(failure) => {
-                        bolt.refused(&failure).await;
-                        replies.failure(&failure).await?;
-                        return Err(refused(failure));
-                    }
-                }
+                (extra, told)
             }
-            Ok(ClientMessage::Logon { auth }) if *greeted && version.has_logon() => auth,
+            Ok(ClientMessage::Logon { auth }) if *greeted && version.has_logon() => {
+                (auth, BoltDict::new())
+            }
             Ok(ClientMessage::Goodbye) => return Ok(None),
             Ok(_) | Err(_) => {
                 let failure = Failure::invalid("this message is none of a client that logs on");
                 replies.failure(&failure).await?;
-                return Err(refused(failure));
+                return Err(BoltError::Authentication(failure.message));
             }
         };
-        match bolt.role(credentials).await {
+        return match bolt.role(credentials).await {
             Ok(role) => {
-                replies.success(&BoltDict::new()).await?;
+                replies.success(&told).await?;
                 replies.flush().await?;
-                return Ok(Some(role));
+                Ok(Some(role))
             }
             Err(failure) => {
                 bolt.refused(&failure).await;
                 replies.failure(&failure).await?;
-                return Err(refused(failure));
+                Err(BoltError::Authentication(failure.message))
             }
-        }
+        };
     }
 }
 
