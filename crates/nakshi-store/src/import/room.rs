@@ -16,6 +16,10 @@ const STEP: u64 = 1 << 20;
 /// Least bytes from whose share in the edges a need can be told.
 const LEAST: u64 = 4 << 20;
 
+/// Share of the input, as its inverse, from which the whole can be told. Less says nothing: the readers of
+/// Parquet and Arrow count no bytes.
+const SHARE: u64 = 64;
+
 /// The directory of the temporary files, and their bytes.
 #[derive(Debug)]
 pub(crate) struct Room {
@@ -67,13 +71,31 @@ impl Room {
     /// Returns the most bytes that will be on the disk at a time, by an estimate that is rather too
     /// low: an import is not refused for nothing.
     fn needed(&self, edges: u64, written: u64, read: Option<(u64, u64)>) -> u64 {
+        let known = read.filter(|&(done, total)| done.saturating_mul(SHARE) >= total);
         let whole = |part: u64| {
-            let (done, total) = read.unwrap_or((1, 1));
+            let (done, total) = known.unwrap_or((1, 1));
             u64::try_from(u128::from(part) * u128::from(total.max(done)) / u128::from(done.max(1)))
                 .unwrap_or(u64::MAX)
         };
         // Every edge is two arcs, which take over from the edges as these are given back.
         let arcs = whole(edges).saturating_mul(if self.weighted { 6 } else { 4 });
         whole(written).max(arcs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_that_says_nothing_is_left_out() {
+        let (dir, meter) = (PathBuf::new(), Arc::default());
+        let room = Room::new(dir, &meter, &ImportOptions::default());
+        let read_so_far = room.needed(1000, 9000, None);
+        assert_eq!(read_so_far, 9000);
+        for read in [(0, 1 << 30), (1, 1 << 30), (1000, 64_001)] {
+            assert_eq!(room.needed(1000, 9000, Some(read)), read_so_far, "{read:?}");
+        }
+        assert_eq!(room.needed(1000, 9000, Some((1000, 10_000))), 90_000);
     }
 }
