@@ -177,7 +177,9 @@ impl Certificate {
     /// [`ErrorKind::Parameter`] for a certificate or a key that is none.
     pub(crate) fn config(&self) -> Result<Arc<ServerConfig>> {
         let wrong = |error: &dyn std::fmt::Display| {
-            Error::parameter(format!("the certificate or its key is not usable: {error}"))
+            Error::parameter(format!(
+                "the server cannot start: its certificate or key is not usable: {error}"
+            ))
         };
         let chain = CertificateDer::pem_slice_iter(&self.chain).collect::<Result<Vec<_>, _>>();
         let chain = chain.map_err(|error| wrong(&error))?;

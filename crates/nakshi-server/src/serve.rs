@@ -147,7 +147,6 @@ impl Server {
         let listener = listen(options.listen, "--listen")?;
         let pages = options.http.map(|http| listen(http, "--http")).transpose()?;
         let drivers = options.bolt.map(|bolt| listen(bolt, "--bolt")).transpose()?;
-        let secrets = options.certificate.as_ref().map(Certificate::config).transpose()?;
         let address = listener.local_addr().map_err(no_listener)?;
         let mut transport = tonic::transport::Server::builder().timeout(options.limits.time);
         if let Some(Certificate { chain, key }) = &options.certificate {
@@ -155,6 +154,8 @@ impl Server {
             let tls = ServerTlsConfig::new().identity(identity).timeout(HANDSHAKE);
             transport = transport.tls_config(tls).map_err(failed)?;
         }
+        let certificate = options.certificate.as_ref().filter(|_| drivers.is_some());
+        let secrets = certificate.map(Certificate::config).transpose()?;
         let kept = Arc::<KeptStates>::default();
         let group = match &options.group {
             Some(_) if options.read_only => {
