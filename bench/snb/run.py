@@ -105,7 +105,7 @@ class Study(harness.Study):
 
 
 def attempt(work: Callable[[], Any]) -> Any:
-    """What a query answers, or the error that it ends with."""
+    """The answer of a query, or the error that it ends with."""
     try:
         return work()
     except neo4j.exceptions.Neo4jError as error:

@@ -60,10 +60,10 @@ impl QueryType {
     }
 }
 
-/// What there is to say of a query besides its rows.
+/// Counts, kind and plan of a query: all but its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// What it has changed.
+    /// Counts of its changes.
     pub counters: Counters,
     /// Its kind.
     pub query_type: QueryType,
@@ -196,7 +196,7 @@ impl Cursor {
         Ok(out)
     }
 
-    /// What there is to say besides the rows; of changes, when these are made.
+    /// Counts, kind and plan; the counts are complete when the changes are made.
     pub fn summary(&self) -> Summary {
         let returns = !self.prepared.columns.is_empty();
         let query_type = match (self.prepared.writes, returns) {

@@ -12,7 +12,7 @@ use super::order::{compare, equal};
 use super::value::{Map, Row, Value};
 use super::view::View;
 
-/// What an expression is evaluated in.
+/// The surroundings in which an expression is evaluated.
 pub(crate) trait Scope {
     /// The graph.
     fn view(&self) -> &View;

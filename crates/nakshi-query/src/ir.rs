@@ -71,7 +71,7 @@ pub(crate) enum Projected {
     Entry(Name, Expr),
 }
 
-/// What becomes of the rows of a query inside of an expression.
+/// The use of the rows of a query inside of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SubqueryKind {
     /// True if there are any.
@@ -381,7 +381,7 @@ impl Query {
     }
 }
 
-/// What is asked of a statement.
+/// Mode of a statement: run it, or explain it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Run,

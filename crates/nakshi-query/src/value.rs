@@ -71,7 +71,7 @@ pub struct Relationship {
     pub(crate) content: Option<Arc<Content>>,
 }
 
-/// What a result shows of a node or an edge.
+/// Ids, names and properties of a node or an edge, as a result shows them.
 #[derive(Debug, Default)]
 pub(crate) struct Content {
     pub(crate) id: i64,

@@ -44,7 +44,7 @@ const VALUES: [&str; 14] = [
     "point({x: 1.0, y: 2.0})",
 ];
 
-/// What all values are, by their number.
+/// All values, by their number.
 fn expected(database: &Database) -> Vec<String> {
     (0..)
         .zip(VALUES)

@@ -7,7 +7,7 @@ use crate::error::ErrorKind;
 use crate::failure::Failure;
 use crate::service::Served;
 
-/// What a client says of itself.
+/// Credentials of a client.
 #[derive(Clone)]
 pub(crate) enum Credentials {
     /// Nothing, or something that is not understood.

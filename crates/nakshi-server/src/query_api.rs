@@ -27,7 +27,7 @@ use crate::service::Served;
 /// Rows that are asked of a result at once.
 const BATCH: usize = 1024;
 
-/// What a client asks.
+/// Request of a client.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Asked {

@@ -10,7 +10,7 @@ use crate::stored;
 use crate::value::{Map, Value};
 use crate::view::View;
 
-/// What a query has changed.
+/// Counts of the changes of a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Nodes that were created.

@@ -1,4 +1,4 @@
-//! What the operators of a query share.
+//! The state that the operators of a query share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -98,7 +98,7 @@ impl Drop for Held {
 /// Makes operators of a plan, whose rows begin as the row that is given.
 pub(crate) type Open = fn(&Arc<Plan>, &Row) -> Box<dyn Source>;
 
-/// What the operators of a query share.
+/// The state that the operators of a query share.
 pub(crate) struct Context {
     pub(crate) view: Arc<View>,
     pub(crate) prepared: Arc<Prepared>,
@@ -106,7 +106,7 @@ pub(crate) struct Context {
     pub(crate) limits: Arc<Limits>,
     pub(crate) procedures: Arc<dyn Procedures>,
     pub(crate) open: Open,
-    /// What makes changes; `None` in a query that only reads.
+    /// The writer of changes; `None` in a query that only reads.
     pub(crate) writer: Option<Writer>,
 }
 

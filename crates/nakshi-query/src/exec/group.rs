@@ -88,7 +88,7 @@ impl Source for Group {
     }
 }
 
-/// What an aggregation knows of the values so far.
+/// State of an aggregation after the values so far.
 #[derive(Default)]
 struct State {
     count: i64,

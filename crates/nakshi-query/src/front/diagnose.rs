@@ -70,7 +70,8 @@ pub(super) fn meaning(text: &str, found: &Diagnostics) -> Option<QueryError> {
     Some(QueryError::compile(class, detail, message, Some((text, error.span.start))))
 }
 
-/// Of an error of `decypher` and one of ours for the same query, the one that names the fault better.
+/// Chooses between an error of `decypher` and one of ours for the same query: the one that names the fault
+/// better.
 pub(super) fn the_more_exact(found: QueryError, own: Option<QueryError>) -> QueryError {
     let better = |own: &QueryError| {
         matches!(

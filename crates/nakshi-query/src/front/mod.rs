@@ -51,7 +51,7 @@ pub(crate) fn is_deep(text: &str) -> bool {
     mend::is_deep(text)
 }
 
-/// What a text asks for besides a query, and the bytes that say so.
+/// The mode that a text asks for, and the bytes that say so.
 fn mode(text: &str) -> (Mode, usize) {
     let begin = text.len() - text.trim_start().len();
     let word = |word: &str| {

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::free::free_slots;
 use crate::ir::{Expr, Name, Project, Slot};
 
-/// What `WITH` and `RETURN` have in common.
+/// The parts that `WITH` and `RETURN` have in common.
 pub(super) struct Body<'q> {
     distinct: bool,
     star: bool,

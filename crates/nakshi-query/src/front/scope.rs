@@ -16,7 +16,7 @@ pub(super) type Scope = BTreeMap<Name, Slot>;
 /// The columns of `WITH` and `RETURN` as they are written, by the byte at which the clause begins.
 pub(super) type WrittenColumns = HashMap<usize, Vec<String>>;
 
-/// What resolves the names of a query.
+/// Resolver of the names of a query.
 pub(super) struct Resolver<'t> {
     pub(super) text: &'t str,
     pub(super) procedures: &'t dyn Procedures,

@@ -1,4 +1,4 @@
-//! What a table of functions has.
+//! Entries of the tables of functions.
 
 use std::ops::RangeInclusive;
 
@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::value::Value;
 use crate::view::View;
 
-/// What computes a function.
+/// Code of a function.
 pub(super) type Call = fn(&View, &[Value]) -> Result<Value>;
 
 /// A function: its name in lower case, how many arguments it takes, and if null among them gives null.

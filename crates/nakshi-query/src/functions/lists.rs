@@ -83,7 +83,7 @@ fn range(_: &View, values: &[Value]) -> Result<Value> {
 pub(crate) struct Range {
     /// The first of them.
     pub(crate) from: i64,
-    /// What is added to get the next one.
+    /// Difference of two that follow each other.
     pub(crate) step: i64,
     /// How many there are.
     pub(crate) count: i64,

@@ -146,7 +146,7 @@ pub(super) fn wrong(kind: &str, what: &str) -> QueryError {
     QueryError::of_argument(format!("there is no {kind} of {what}"))
 }
 
-/// What a clock shows now.
+/// The present time of a clock.
 fn clock(view: &View, values: &[Value], kind: Kind) -> Result<Value> {
     let zone = match values {
         [] => Zone::UTC,

@@ -112,7 +112,7 @@ fn plus_months(to: NaiveDate, months: i64) -> Option<NaiveDate> {
     if months < 0 { to.checked_sub_months(count) } else { to.checked_add_months(count) }
 }
 
-/// What a distance is measured in.
+/// Unit of a distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Between {
     /// Months, then days, then seconds.

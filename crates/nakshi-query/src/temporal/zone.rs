@@ -125,7 +125,7 @@ impl DateTime {
         Some(DateTime { local, offset, zone })
     }
 
-    /// What the clock of the zone shows.
+    /// The local time that the clock of the zone shows.
     pub fn local(&self) -> NaiveDateTime {
         self.local
     }

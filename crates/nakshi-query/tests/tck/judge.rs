@@ -15,7 +15,7 @@ use crate::expected::Expected;
 use crate::procedures::Known;
 use crate::scenario::Case;
 
-/// What went wrong.
+/// Kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     Panic,

@@ -1,4 +1,4 @@
-//! What the connections of drivers share.
+//! The state that the connections of drivers share.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const WRONG: Duration = Duration::from_secs(1);
 /// Time for which a client without a transaction may say nothing.
 const SILENCE: Duration = Duration::from_secs(3600);
 
-/// What the connections share.
+/// State that the connections share.
 pub(super) struct Bolt {
     pub(super) served: Arc<Served>,
     /// The address that it listens at.

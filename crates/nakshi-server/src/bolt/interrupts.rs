@@ -1,4 +1,4 @@
-//! What the task that reads messages tells the one that answers them.
+//! Word from the task that reads messages to the one that answers them.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +15,7 @@ pub(super) struct Arrived {
     pub(super) _room: OwnedSemaphorePermit,
 }
 
-/// What the task that reads tells the one that answers, past the messages between them.
+/// Word from the task that reads to the one that answers, past the messages between them.
 pub(super) struct Interrupts {
     /// Set when the server ends.
     server: CancelToken,

@@ -1,4 +1,4 @@
-//! What HELLO and LOGON say.
+//! Credentials and wishes in HELLO and LOGON.
 
 use boltr::types::{BoltDict, BoltValue};
 
