@@ -14,8 +14,14 @@ const COMPATIBLE: &str = "5.26.0";
 /// Values of a property that are read to count those that differ; beyond, they are estimated.
 const EXACT: u64 = 0;
 
-/// Rows of a procedure from the description of a graph.
-type Tell = fn(&Catalog) -> Vec<Row>;
+/// Rows of a procedure.
+#[derive(Clone, Copy)]
+enum Tell {
+    /// The same for all graphs.
+    Fixed(fn() -> Vec<Row>),
+    /// From the description of a graph, which takes a sample of it.
+    Described(fn(&Catalog) -> Vec<Row>),
+}
 
 /// Names and types of columns.
 type Columns = &'static [(&'static str, ProcedureType)];
@@ -29,27 +35,39 @@ const TOLD: [(&str, Columns, Tell); 6] = [
             ("versions", ProcedureType::List),
             ("edition", ProcedureType::String),
         ],
-        |_| {
+        Tell::Fixed(|| {
             let version = texts([COMPATIBLE]);
             vec![vec![Value::text("Neo4j Kernel"), version, Value::text("community")]]
-        },
+        }),
     ),
-    ("db.ping", &[("success", ProcedureType::Bool)], |_| vec![vec![Value::Bool(true)]]),
-    ("db.labels", &[("label", ProcedureType::String)], |graph| {
-        let found = graph.labels.iter().filter(|label| label.nodes > 0);
-        found.map(|label| vec![Value::text(&*label.label)]).collect()
-    }),
-    ("db.relationshipTypes", &[("relationshipType", ProcedureType::String)], |graph| {
-        let found = graph.edge_types.iter().filter(|ty| ty.edges > 0);
-        found.map(|ty| vec![Value::text(&*ty.name)]).collect()
-    }),
-    ("db.propertyKeys", &[("propertyKey", ProcedureType::String)], |graph| {
-        let all = graph.node_properties.iter().chain(&graph.edge_properties);
-        let mut keys: Vec<&str> = all.filter(|p| p.values > 0).map(|p| &*p.name).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        keys.into_iter().map(|key| vec![Value::text(key)]).collect()
-    }),
+    ("db.ping", &[("success", ProcedureType::Bool)], Tell::Fixed(|| vec![vec![Value::Bool(true)]])),
+    (
+        "db.labels",
+        &[("label", ProcedureType::String)],
+        Tell::Described(|graph| {
+            let found = graph.labels.iter().filter(|label| label.nodes > 0);
+            found.map(|label| vec![Value::text(&*label.label)]).collect()
+        }),
+    ),
+    (
+        "db.relationshipTypes",
+        &[("relationshipType", ProcedureType::String)],
+        Tell::Described(|graph| {
+            let found = graph.edge_types.iter().filter(|ty| ty.edges > 0);
+            found.map(|ty| vec![Value::text(&*ty.name)]).collect()
+        }),
+    ),
+    (
+        "db.propertyKeys",
+        &[("propertyKey", ProcedureType::String)],
+        Tell::Described(|graph| {
+            let all = graph.node_properties.iter().chain(&graph.edge_properties);
+            let mut keys: Vec<&str> = all.filter(|p| p.values > 0).map(|p| &*p.name).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            keys.into_iter().map(|key| vec![Value::text(key)]).collect()
+        }),
+    ),
     (
         "db.schema.relTypeProperties",
         &[
@@ -58,7 +76,7 @@ const TOLD: [(&str, Columns, Tell); 6] = [
             ("propertyTypes", ProcedureType::List),
             ("mandatory", ProcedureType::Bool),
         ],
-        |graph| {
+        Tell::Described(|graph| {
             let types = graph.edge_types.iter().filter(|ty| ty.edges > 0);
             let of = |name: &str| format!(":`{name}`");
             let row = |name: &str, property: &PropertySummary| {
@@ -67,7 +85,7 @@ const TOLD: [(&str, Columns, Tell); 6] = [
             };
             let properties = &graph.edge_properties;
             types.flat_map(|ty| properties.iter().map(|p| row(&ty.name, p))).collect()
-        },
+        }),
     ),
 ];
 
@@ -87,7 +105,10 @@ impl Procedure for Told {
     }
 
     fn call(&self, graph: &PropertyGraph, _: &[Value], cancel: &CancelToken) -> Result<Vec<Row>> {
-        Ok((self.tell)(&graph.catalog(EXACT, cancel)?))
+        Ok(match self.tell {
+            Tell::Fixed(tell) => tell(),
+            Tell::Described(tell) => tell(&graph.catalog(EXACT, cancel)?),
+        })
     }
 }
 

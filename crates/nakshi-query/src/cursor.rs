@@ -7,15 +7,12 @@ use nakshi_io::CancelToken;
 use nakshi_property::{PropertyGraph, Transaction};
 
 use super::error::Result;
-use super::exec::{Context, Counters, Limits, Source, Writer, open};
+use super::exec::{BATCH, Context, Counters, Limits, Source, Writer, open};
 use super::plan::Prepared;
 use super::procedure::Procedures;
 use super::stack::with_room;
 use super::value::{Map, Row, Value};
 use super::view::View;
-
-/// Rows of the largest batch.
-const BATCH: usize = 1024;
 
 /// Limits of a query.
 #[derive(Clone, Debug, Default)]

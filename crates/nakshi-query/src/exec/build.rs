@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::context::Source;
+use super::context::{Made, Source};
 use super::{expand, group, many, nested, rows, shortest, sort, write};
 use crate::plan::Plan;
 use crate::value::Row;
@@ -38,11 +38,11 @@ pub(crate) fn open(plan: &Arc<Plan>, argument: &Row) -> Box<dyn Source> {
         Plan::Apply { .. } => nested::apply(plan, input),
         Plan::Unwind { .. } => rows::unwind(plan, input),
         Plan::Project { .. } => Box::new(rows::Project { plan, input }),
-        Plan::Aggregate { .. } => Box::new(group::Group { plan, input, groups: None }),
+        Plan::Aggregate { .. } => Box::new(group::Group { plan, input, groups: Made::default() }),
         Plan::Distinct { .. } => {
             Box::new(rows::Distinct { plan, input, seen: HashSet::new(), held: None })
         }
-        Plan::Sort { .. } => Box::new(sort::Sort { plan, input, sorted: None }),
+        Plan::Sort { .. } => Box::new(sort::Sort { plan, input, sorted: Made::default() }),
         Plan::Skip { .. } => Box::new(rows::Skip { plan, input, left: None }),
         Plan::Limit { .. } => Box::new(rows::Limit { plan, input, left: None }),
         Plan::Call { .. } => nested::call(plan, input),

@@ -15,6 +15,8 @@ use crate::procedure::Procedures;
 use crate::value::{Map, Row, Value};
 use crate::view::View;
 
+/// Rows of the largest batch.
+pub(crate) const BATCH: usize = 1024;
 /// Steps after which the clock and the cancel token are looked at.
 const STEPS: u64 = 256;
 
@@ -93,6 +95,35 @@ impl Drop for Held {
     fn drop(&mut self) {
         self.limits.used.fetch_sub(self.bytes, Relaxed);
     }
+}
+
+/// All rows of an operator that needs all of its input first, with the memory that they hold.
+pub(super) type Whole = (Vec<Row>, Held);
+
+/// The rows of such an operator, handed on in batches; `None` before the first.
+#[derive(Default)]
+pub(super) struct Made(Option<(std::vec::IntoIter<Row>, Held)>);
+
+impl Made {
+    /// At most `most` further rows; `make` makes all of them before the first.
+    pub(super) fn next(
+        &mut self,
+        most: usize,
+        make: impl FnOnce() -> Result<Whole>,
+    ) -> Result<Vec<Row>> {
+        if self.0.is_none() {
+            let (rows, held) = make()?;
+            self.0 = Some((rows.into_iter(), held));
+        }
+        let rows = self.0.iter_mut().flat_map(|(rows, _)| rows.by_ref().take(most));
+        Ok(rows.collect())
+    }
+}
+
+/// Takes all rows of a source, which are not needed.
+pub(super) fn run_out(source: &mut dyn Source, cx: &mut Context) -> Result<()> {
+    while !source.next(cx, BATCH)?.is_empty() {}
+    Ok(())
 }
 
 /// Makes operators of a plan, whose rows begin as the row that is given.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::context::{Context, Held, Source};
+use super::context::{BATCH, Context, Held, Made, Source, Whole};
 use crate::arithmetic;
 use crate::error::{Class, QueryError, Result};
 use crate::eval::{eval, set};
@@ -12,14 +12,11 @@ use crate::order::{Key, order};
 use crate::plan::Plan;
 use crate::value::{Row, Value};
 
-/// Rows that are taken from the input at once.
-const BATCH: usize = 1024;
-
 /// One row for each group: its first, with the results of aggregations.
 pub(super) struct Group {
     pub(super) plan: Arc<Plan>,
     pub(super) input: Box<dyn Source>,
-    pub(super) groups: Option<(std::vec::IntoIter<Row>, Held)>,
+    pub(super) groups: Made,
 }
 
 /// A group: its first row, and what its aggregations know so far.
@@ -28,63 +25,58 @@ struct Found {
     states: Vec<State>,
 }
 
-impl Group {
-    fn group(&mut self, cx: &mut Context) -> Result<(std::vec::IntoIter<Row>, Held)> {
-        let mut held = Held::new(cx);
-        let Plan::Aggregate { keys, aggregations, .. } = &*self.plan else {
-            return Ok((Vec::new().into_iter(), held));
-        };
-        let mut places: HashMap<Vec<Key>, usize> = HashMap::new();
-        let mut groups: Vec<Found> = Vec::new();
-        loop {
-            let rows = self.input.next(cx, BATCH)?;
-            if rows.is_empty() {
-                break;
-            }
-            for mut row in rows {
-                cx.limits.step()?;
-                let key = keys.iter().map(|key| eval(&*cx, key, &mut row).map(Key));
-                let key = key.collect::<Result<Vec<_>>>()?;
-                let place = match places.get(&key) {
-                    Some(place) => *place,
-                    None => {
-                        held.take_row(&row)?;
-                        held.take(64 * (key.len() + aggregations.len()) as u64)?;
-                        places.insert(key, groups.len());
-                        let states = aggregations.iter().map(State::new).collect();
-                        groups.push(Found { row: row.clone(), states });
-                        groups.len() - 1
-                    }
-                };
-                let Some(group) = groups.get_mut(place) else { continue };
-                for (state, aggregation) in group.states.iter_mut().zip(aggregations) {
-                    state.add(cx, aggregation, &mut row, &mut held)?;
+/// One row for each group of the rows of the input.
+fn group(plan: &Plan, input: &mut dyn Source, cx: &mut Context) -> Result<Whole> {
+    let mut held = Held::new(cx);
+    let Plan::Aggregate { keys, aggregations, .. } = plan else {
+        return Ok((Vec::new(), held));
+    };
+    let mut places: HashMap<Vec<Key>, usize> = HashMap::new();
+    let mut groups: Vec<Found> = Vec::new();
+    loop {
+        let rows = input.next(cx, BATCH)?;
+        if rows.is_empty() {
+            break;
+        }
+        for mut row in rows {
+            cx.limits.step()?;
+            let key = keys.iter().map(|key| eval(&*cx, key, &mut row).map(Key));
+            let key = key.collect::<Result<Vec<_>>>()?;
+            let place = match places.get(&key) {
+                Some(place) => *place,
+                None => {
+                    held.take_row(&row)?;
+                    held.take(64 * (key.len() + aggregations.len()) as u64)?;
+                    places.insert(key, groups.len());
+                    let states = aggregations.iter().map(State::new).collect();
+                    groups.push(Found { row: row.clone(), states });
+                    groups.len() - 1
                 }
+            };
+            let Some(group) = groups.get_mut(place) else { continue };
+            for (state, aggregation) in group.states.iter_mut().zip(aggregations) {
+                state.add(cx, aggregation, &mut row, &mut held)?;
             }
         }
-        if groups.is_empty() && keys.is_empty() {
-            let row = vec![Value::Null; cx.prepared.width];
-            groups.push(Found { row, states: aggregations.iter().map(State::new).collect() });
-        }
-        let mut rows = Vec::with_capacity(groups.len());
-        for Found { mut row, states } in groups {
-            for (state, aggregation) in states.into_iter().zip(aggregations) {
-                let value = state.finish(cx, aggregation, &mut row)?;
-                set(&mut row, aggregation.slot, value);
-            }
-            rows.push(row);
-        }
-        Ok((rows.into_iter(), held))
     }
+    if groups.is_empty() && keys.is_empty() {
+        let row = vec![Value::Null; cx.prepared.width];
+        groups.push(Found { row, states: aggregations.iter().map(State::new).collect() });
+    }
+    let mut rows = Vec::with_capacity(groups.len());
+    for Found { mut row, states } in groups {
+        for (state, aggregation) in states.into_iter().zip(aggregations) {
+            let value = state.finish(cx, aggregation, &mut row)?;
+            set(&mut row, aggregation.slot, value);
+        }
+        rows.push(row);
+    }
+    Ok((rows, held))
 }
 
 impl Source for Group {
     fn next(&mut self, cx: &mut Context, most: usize) -> Result<Vec<Row>> {
-        if self.groups.is_none() {
-            self.groups = Some(self.group(cx)?);
-        }
-        let rows = self.groups.iter_mut().flat_map(|(rows, _)| rows.by_ref().take(most));
-        Ok(rows.collect())
+        self.groups.next(most, || group(&self.plan, &mut *self.input, cx))
     }
 }
 

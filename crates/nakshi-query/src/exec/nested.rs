@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::context::{Context, Held, Source};
+use super::context::{BATCH, Context, Held, Made, Source, Whole, run_out};
 use super::expand::{Feed, FlatMap, Rows};
 use super::rows::keys;
 use crate::error::{Class, QueryError, Result};
@@ -62,7 +62,7 @@ pub(super) fn apply(plan: Arc<Plan>, input: Box<dyn Source>) -> Box<dyn Source> 
         _ => (false, true),
     };
     let input: Box<dyn Source> = match eager {
-        true => Box::new(Eager { input, rows: None }),
+        true => Box::new(Eager { input, rows: Made::default() }),
         false => input,
     };
     Box::new(FlatMap::new(input, move |cx: &mut Context, row: Row| {
@@ -71,7 +71,7 @@ pub(super) fn apply(plan: Arc<Plan>, input: Box<dyn Source>) -> Box<dyn Source> 
         if returns {
             return Ok(Some(inner(source, None)));
         }
-        while !source.next(cx, 1024)?.is_empty() {}
+        run_out(&mut *source, cx)?;
         Ok(Some(Box::new(Rows(vec![row].into_iter())) as Box<dyn Feed>))
     }))
 }
@@ -79,14 +79,14 @@ pub(super) fn apply(plan: Arc<Plan>, input: Box<dyn Source>) -> Box<dyn Source> 
 /// All rows of the input, before the first goes on.
 pub(super) struct Eager {
     pub(super) input: Box<dyn Source>,
-    pub(super) rows: Option<(std::vec::IntoIter<Row>, Held)>,
+    pub(super) rows: Made,
 }
 
 /// All rows of a source.
-pub(super) fn all_rows(input: &mut dyn Source, cx: &mut Context) -> Result<(Vec<Row>, Held)> {
+pub(super) fn all_rows(input: &mut dyn Source, cx: &mut Context) -> Result<Whole> {
     let (mut all, mut held) = (Vec::new(), Held::new(cx));
     loop {
-        let rows = input.next(cx, 1024)?;
+        let rows = input.next(cx, BATCH)?;
         if rows.is_empty() {
             return Ok((all, held));
         }
@@ -99,12 +99,7 @@ pub(super) fn all_rows(input: &mut dyn Source, cx: &mut Context) -> Result<(Vec<
 
 impl Source for Eager {
     fn next(&mut self, cx: &mut Context, most: usize) -> Result<Vec<Row>> {
-        if self.rows.is_none() {
-            let (rows, held) = all_rows(&mut *self.input, cx)?;
-            self.rows = Some((rows.into_iter(), held));
-        }
-        let rows = self.rows.iter_mut().flat_map(|(rows, _)| rows.by_ref().take(most));
-        Ok(rows.collect())
+        self.rows.next(most, || all_rows(&mut *self.input, cx))
     }
 }
 

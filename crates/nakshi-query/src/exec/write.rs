@@ -7,7 +7,7 @@ use std::sync::Arc;
 use nakshi_property::EdgeNumbers;
 
 use super::change::{Entity, Writer};
-use super::context::{Context, Held, Source};
+use super::context::{Context, Held, Source, run_out};
 use super::expand::{edges_at, node_in};
 use super::nested::all_rows;
 use super::rows::path_of;
@@ -94,7 +94,7 @@ fn foreach(
         cx.limits.step()?;
         set(row, slot, item.clone());
         let mut source = (cx.open)(body, row);
-        while !source.next(cx, 1024)?.is_empty() {}
+        run_out(&mut *source, cx)?;
     }
     Ok(())
 }
