@@ -32,6 +32,18 @@ pub enum Role {
     Server,
 }
 
+impl Role {
+    /// The role that a line of a file names.
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        match name {
+            "reader" => Some(Role::Reader),
+            "writer" => Some(Role::Writer),
+            "server" => Some(Role::Server),
+            _ => None,
+        }
+    }
+}
+
 /// Tokens with their roles. They are looked up by hashes, so looking one up takes the same time whatever its
 /// beginning is.
 #[derive(Clone)]
@@ -64,34 +76,20 @@ impl Tokens {
 
     fn parse(text: &str, path: &Path) -> Result<Self> {
         let (mut roles, mut server) = (HashMap::new(), None);
-        for (number, line) in (1..).zip(text.lines()) {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let wrong =
-                |what: &str| Err(Error::parameter(format!("{}:{number}: {what}", path.display())));
-            let mut words = line.split_whitespace();
-            let (role, token) = (words.next(), words.next());
-            let role = match role {
-                Some("reader") => Role::Reader,
-                Some("writer") => Role::Writer,
-                Some("server") => Role::Server,
-                _ => return wrong(LINE),
-            };
-            let Some(token) = token.filter(|_| words.next().is_none()) else {
-                return wrong(LINE);
-            };
+        each_line(text, path, |words| {
+            let &[role, token] = words else { return Err(LINE) };
+            let role = Role::of_name(role).ok_or(LINE)?;
             if token.len() < SHORTEST {
-                return wrong("a token has at least 16 characters; try `openssl rand -hex 32`");
+                return Err("a token has at least 16 characters; try `openssl rand -hex 32`");
             }
             if roles.insert(hash(token), role).is_some() {
-                return wrong("the token stands in the file twice");
+                return Err("the token stands in the file twice");
             }
             if role == Role::Server && server.is_none() {
                 server = Some(token.to_owned());
             }
-        }
+            Ok(())
+        })?;
         if roles.is_empty() {
             return Err(Error::parameter(format!("{} has no token", path.display())));
         }
@@ -138,6 +136,26 @@ pub(crate) fn read_secret(path: &Path) -> Result<String> {
         }
     }
     Ok(std::fs::read_to_string(path).map_err(failed)?)
+}
+
+/// Hands each line on as words. Empty lines and lines that begin with `#` are left out.
+///
+/// # Errors
+/// [`ErrorKind::Parameter`] with the place of the first line that `take` refuses.
+pub(crate) fn each_line<'t>(
+    text: &'t str,
+    path: &Path,
+    mut take: impl FnMut(&[&'t str]) -> Result<(), &'static str>,
+) -> Result<()> {
+    for (number, line) in (1..).zip(text.lines()) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words.first().is_none_or(|first| first.starts_with('#')) {
+            continue;
+        }
+        take(&words)
+            .map_err(|what| Error::parameter(format!("{}:{number}: {what}", path.display())))?;
+    }
+    Ok(())
 }
 
 /// An error of somebody who may not do something.

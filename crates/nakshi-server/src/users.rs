@@ -9,7 +9,7 @@ use argon2::Argon2;
 use argon2::password_hash::rand_core::OsRng;
 use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
 
-use crate::access::{Role, denied, read_secret};
+use crate::access::{Role, denied, each_line, read_secret};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Form of a line in a file of users.
@@ -73,28 +73,19 @@ impl Users {
 
     fn parse(text: &str, path: &Path) -> Result<Self> {
         let mut known = HashMap::new();
-        for (number, line) in (1..).zip(text.lines()) {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let wrong =
-                |what: &str| Err(Error::parameter(format!("{}:{number}: {what}", path.display())));
-            let words: Vec<&str> = line.split_whitespace().collect();
-            let [role, name, hash] = words[..] else { return wrong(LINE) };
-            let role = match role {
-                "reader" => Role::Reader,
-                "writer" => Role::Writer,
-                _ => return wrong(LINE),
-            };
+        each_line(text, path, |words| {
+            let &[role, name, hash] = words else { return Err(LINE) };
+            // Servers know each other by tokens.
+            let role = Role::of_name(role).filter(|role| *role != Role::Server).ok_or(LINE)?;
             if PasswordHash::new(hash).is_err() {
-                return wrong(LINE);
+                return Err(LINE);
             }
             let user = User { role, hash: hash.to_owned(), wrong: Mutex::default() };
-            if known.insert(name.to_owned(), user).is_some() {
-                return wrong("the user stands in the file twice");
+            match known.insert(name.to_owned(), user) {
+                Some(_) => Err("the user stands in the file twice"),
+                None => Ok(()),
             }
-        }
+        })?;
         if known.is_empty() {
             return Err(Error::parameter(format!("{} has no user", path.display())));
         }

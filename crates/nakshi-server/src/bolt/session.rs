@@ -145,12 +145,16 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
         }
     }
 
+    /// The statements, for what takes no time.
+    fn at_hand(&mut self) -> Result<&mut Statements, BoltError> {
+        self.statements.as_deref_mut().ok_or_else(lost)
+    }
+
     /// Runs `work` in a thread of its own; the client gets signs of life meanwhile.
     async fn work<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&mut Statements) -> T + Send + 'static,
     ) -> Result<T, BoltError> {
-        let lost = || BoltError::Session("internal error: a statement has panicked".to_owned());
         let mut statements = self.statements.take().ok_or_else(lost)?;
         let mut working = tokio::task::spawn_blocking(move || {
             let done = work(&mut statements);
@@ -266,8 +270,7 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
             Some(BoltValue::Integer(n)) if *n > 0 => usize::try_from(*n).unwrap_or(usize::MAX),
             _ => return Err(Failure::invalid("n is neither -1 nor a positive integer").into()),
         };
-        let extra = extra.clone();
-        let number = self.work(move |statements| statements.select(&extra)).await??;
+        let number = self.at_hand()?.select(extra)?;
         let mut more = true;
         while left > 0 && more {
             let most = left.min(BATCH);
@@ -285,12 +288,9 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
             let told = BoltDict::from([("has_more".to_owned(), true.into())]);
             return Ok(self.replies.success(&told).await?);
         }
-        let (mut told, open) = self
-            .work(move |statements| {
-                let told = statements.finish(number)?;
-                Ok::<_, Failure>((told, statements.has_open()))
-            })
-            .await??;
+        let statements = self.at_hand()?;
+        let mut told = statements.finish(number)?;
+        let open = statements.has_open();
         told.insert("t_last".to_owned(), millis(began));
         told.insert("db".to_owned(), DATABASE.into());
         if !open {
@@ -330,9 +330,9 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
             Ok(()) => reads.then(Failure::reads_only),
             Err(error) => Some(error.into()),
         };
-        let placed = self.statements.as_ref().is_some_and(|statements| statements.has_place());
-        if !placed && let Some(statements) = &mut self.statements {
-            statements.take_place(self.bolt.place()?);
+        if !self.at_hand()?.has_place() {
+            let place = self.bolt.place()?;
+            self.at_hand()?.take_place(place);
         }
         Ok(Terms { refusal, time, memory: self.bolt.served.limits.statement_bytes })
     }
@@ -343,6 +343,11 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
             Some(other) => Err(Failure::no_database(other)),
         }
     }
+}
+
+/// The error of a session whose statements were lost in a panic.
+fn lost() -> BoltError {
+    BoltError::Session("internal error: a statement has panicked".to_owned())
 }
 
 /// Milliseconds since a moment.

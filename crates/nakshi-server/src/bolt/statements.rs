@@ -1,4 +1,4 @@
-//! The results and the transaction of a client. All calls may take long.
+//! The results and the transaction of a client. Running, reading and ending them may take long.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
