@@ -20,9 +20,7 @@ from typing import Any
 
 import nakshi as package
 import pytest
-from nakshi import ClusterError, cluster
-from rig import SCALE, CommandLine
-from servers import (
+from disturbed import (
     ALGORITHMS,
     EVERY,
     LIMIT,
@@ -35,6 +33,8 @@ from servers import (
     banded,
     workers_left,
 )
+from nakshi import ClusterError, cluster
+from rig import SCALE, CommandLine
 
 #: Places of checkpoints.
 PLACES = ("nowhere", "buddy", "folder")

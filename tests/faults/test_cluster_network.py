@@ -13,10 +13,10 @@ from pathlib import Path
 
 import nakshi as package
 import pytest
+from disturbed import EVERY, Listening, Strikes, assert_same, assert_taken_up, banded
 from nakshi import ClusterError, cluster
 from network import Network, left_over
 from rig import SCALE, CommandLine, wait_until
-from servers import EVERY, Listening, Strikes, assert_same, assert_taken_up, banded
 
 #: Seconds after which a silent worker, or a host that does not answer, is lost.
 SILENCE = 2.0

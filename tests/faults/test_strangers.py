@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from disturbed import Listening, assert_same, banded, workers_left
 from nakshi import ClusterError, cluster
 from rig import CommandLine
-from servers import Listening, assert_same, banded, workers_left
 
 #: Connections of strangers at a time.
 STRANGERS = 1000
