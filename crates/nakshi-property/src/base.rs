@@ -1,10 +1,10 @@
 //! The property files of a store, in memory as they are on disk, or on disk behind a cache.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use nakshi_io::{CancelToken, IoStats, PageCache, run_workers};
+use nakshi_io::{CancelToken, IoStats, PageCache, SLACK, run_workers};
 
 use super::blob::Blob;
 use super::entry::{Dealt, PropertyEntry, SegmentDirectory};
@@ -12,7 +12,7 @@ use super::room::MemoryRoom;
 use super::segment::{SegmentEdges, SegmentRows};
 use super::shard_map::{Dealing, ShardMap};
 use nakshi_store::ResidentIds;
-use nakshi_store::{Error, ExternalId, FileEntry, OpenOptions, Result, Store, VertexId};
+use nakshi_store::{Direction, Error, ExternalId, FileEntry, OpenOptions, Result, Store, VertexId};
 
 /// Smallest cache of property files, in bytes and in pages.
 const LEAST_CACHE: u64 = 256 << 10;
@@ -59,6 +59,8 @@ pub(crate) struct Base {
     /// there is a limit.
     fragments: Option<(Arc<MemoryRoom>, Arc<PageCache>)>,
     stats: Arc<IoStats>,
+    /// The in-lists of the store, opened at their first use.
+    incoming: OnceLock<Blob>,
 }
 
 #[derive(Debug)]
@@ -155,6 +157,7 @@ impl Base {
             cache,
             fragments,
             stats,
+            incoming: OnceLock::new(),
         })
     }
 
@@ -210,6 +213,40 @@ impl Base {
             return Ok(Arc::clone(store));
         }
         Store::open_as(&self.path, store.manifest().clone(), &OpenOptions::default())
+    }
+
+    /// The nodes that have edges to `v` in the files. The in-lists are in memory where the other files are and
+    /// nobody limits it, else behind the cache.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where a compaction has removed the lists; damage.
+    pub(super) fn in_list(&self, v: VertexId) -> Result<Vec<VertexId>> {
+        let store = self.store()?;
+        let adjacency = store.adjacency(Direction::In)?;
+        let extent = adjacency.extent(v);
+        if extent.is_empty() {
+            return Ok(Vec::new());
+        }
+        let lists = match self.incoming.get() {
+            Some(lists) => lists,
+            None => {
+                let opened = match self.fragment_cache() {
+                    Some(cache) => Blob::cached(adjacency.file(), cache, &self.stats)?,
+                    None => Blob::load(adjacency.file(), &CancelToken::new())?,
+                };
+                self.incoming.get_or_init(|| opened)
+            }
+        };
+        let (from, to) = (extent.start as usize, extent.end as usize);
+        let mut list = Vec::with_capacity(to - from + SLACK);
+        lists.with(from, to, |bytes| list.extend_from_slice(bytes))?;
+        list.resize(to - from + SLACK, 0);
+        let mut found = Vec::new();
+        let decoded = adjacency.list(&list, 0..to - from);
+        decoded
+            .and_then(|list| list.decode_into(&mut found))
+            .map_err(|error| adjacency.blame(v, error))?;
+        Ok(found)
     }
 
     pub(super) fn memory(&self) -> u64 {

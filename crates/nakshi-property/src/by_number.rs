@@ -1,10 +1,14 @@
 //! Nodes and edges by internal numbers, for the operators of a query language: a number is a look-up
 //! less than an id, and it fits a register. Numbers mean the same until the next compaction.
 
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+
 use super::condition::Condition;
 use super::conflict::Subject;
 use super::graph::PropertyGraph;
 use super::log::EdgeId;
+use super::parts::EdgeLocation;
 use super::record::EdgeRecord;
 use super::schema::Properties;
 use super::segment::RowRef;
@@ -24,6 +28,37 @@ pub struct EdgeNumbers {
     pub number: u64,
     /// Place among the edges with the same ends, type and number, which only edges without a number have.
     pub twin: u32,
+    /// Where it was found.
+    pub place: EdgePlace,
+}
+
+/// Where an edge was in its record when it was found: a hint, by which its properties are found at once if it is
+/// still there. All places are equal, so that edges are compared by what they are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EdgePlace(u64);
+
+impl PartialEq for EdgePlace {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for EdgePlace {}
+
+impl PartialOrd for EdgePlace {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for EdgePlace {
+    fn cmp(&self, _: &Self) -> Ordering {
+        Ordering::Equal
+    }
+}
+
+impl Hash for EdgePlace {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 impl PropertyGraph {
@@ -112,18 +147,8 @@ impl PropertyGraph {
     /// Damage.
     pub fn edges_from(&self, v: VertexId, types: Option<&[u64]>) -> Result<Vec<EdgeNumbers>> {
         let mut found = Vec::new();
-        match types {
-            Some(types) => {
-                for ty in types {
-                    let record = self.edge_record(v, *ty, self.state().record(v, *ty)?);
-                    self.add_edges(&record, None, &mut found)?;
-                }
-            }
-            None => {
-                for record in self.records_of(v)? {
-                    self.add_edges(&record, None, &mut found)?;
-                }
-            }
+        for record in self.records_of_types(v, types)? {
+            self.add_edges(&record, None, &mut found)?;
         }
         Ok(found)
     }
@@ -135,13 +160,67 @@ impl PropertyGraph {
     pub fn edges_to(&self, v: VertexId, types: Option<&[u64]>) -> Result<Vec<EdgeNumbers>> {
         let mut found = Vec::new();
         for source in self.sources_of(v)? {
-            for record in self.records_of(source)? {
-                if types.is_none_or(|types| types.contains(&record.type_number())) {
-                    self.add_edges(&record, Some(v), &mut found)?;
+            found.append(&mut self.edges_between(source, types, v)?);
+        }
+        Ok(found)
+    }
+
+    /// The edges of some types, or of all, from one node to another.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn edges_between(
+        &self,
+        source: VertexId,
+        types: Option<&[u64]>,
+        destination: VertexId,
+    ) -> Result<Vec<EdgeNumbers>> {
+        let mut found = Vec::new();
+        match types {
+            Some(types) => {
+                for ty in types {
+                    self.add_edges_between((source, *ty, destination), &mut found)?;
+                }
+            }
+            None => {
+                for record in self.records_of(source)? {
+                    self.add_edges(&record, Some(destination), &mut found)?;
                 }
             }
         }
         Ok(found)
+    }
+
+    /// Adds the edges of a type from one node to another.
+    fn add_edges_between(
+        &self,
+        (source, ty, to): (VertexId, u64, VertexId),
+        found: &mut Vec<EdgeNumbers>,
+    ) -> Result<()> {
+        let state = self.state();
+        let parts = state.record(source, ty)?;
+        if !parts.rest.is_empty() {
+            return self.add_edges(&self.edge_record(source, ty, parts), Some(to), found);
+        }
+        let rows = &state.base.shard_of(source)?.edges.rows;
+        let (numbers, first) = (state.schema.edge_number(), found.len());
+        for (place, (_, row)) in (0..).zip(parts.first.visible()) {
+            if rows.end(row)? == u64::from(to) {
+                let number = EdgeLocation::Row(rows, row).number(numbers)?;
+                let place = EdgePlace(place);
+                let edge =
+                    EdgeNumbers { source, edge_type: ty, destination: to, number, twin: 0, place };
+                found.push(edge);
+            }
+        }
+        number_twins(found.get_mut(first..).unwrap_or_default());
+        Ok(())
+    }
+
+    fn records_of_types(&self, v: VertexId, types: Option<&[u64]>) -> Result<Vec<EdgeRecord>> {
+        let Some(types) = types else { return self.records_of(v) };
+        let record = |ty: &u64| Ok(self.edge_record(v, *ty, self.state().record(v, *ty)?));
+        types.iter().map(record).collect()
     }
 
     /// Adds the edges of a record, or those of them that lead to a node.
@@ -160,7 +239,8 @@ impl PropertyGraph {
             }
             let number = if have_numbers { record.edge_number(i)? } else { 0 };
             let (source, edge_type) = (record.node(), record.type_number());
-            found.push(EdgeNumbers { source, edge_type, destination: end, number, twin: 0 });
+            let place = EdgePlace(i);
+            found.push(EdgeNumbers { source, edge_type, destination: end, number, twin: 0, place });
         }
         number_twins(found.get_mut(first..).unwrap_or_default());
         Ok(())
@@ -176,14 +256,39 @@ impl PropertyGraph {
         edge: &EdgeNumbers,
         mut f: impl FnMut(&'g PropertySpec, &[u8]) -> Result<()>,
     ) -> Result<bool> {
+        let known = &self.state().schema.edges;
+        Ok(self.with_edge(edge, |values| each_of(values, known, &mut f))?.is_some())
+    }
+
+    /// The encoded value of a property of an edge, which [`PropertyGraph::property`] has found; `None` if it
+    /// is null or there is no such edge.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn encoded_edge_value(&self, edge: &EdgeNumbers, property: u32) -> Result<Option<Vec<u8>>> {
+        let found = self.with_edge(edge, |values| {
+            let mut out = Vec::new();
+            Ok(values.get(property, &mut out)?.then_some(out))
+        });
+        Ok(found?.flatten())
+    }
+
+    /// The result of `f` for the values of an edge; `None` if there is no such edge.
+    fn with_edge<T>(
+        &self,
+        edge: &EdgeNumbers,
+        f: impl FnOnce(&RowRef<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
         let state = self.state();
         let (source, ty, end) = (edge.source, edge.edge_type, edge.destination);
         state.note(Subject::Edge((source, ty, end)));
         if let Some(found) = state.log.edge(((source, ty, end), edge.number)) {
-            each_of(&RowRef::Log(&found.values), &state.schema.edges, &mut f)?;
-            return Ok(true);
+            return f(&RowRef::Log(&found.values)).map(Some);
         }
         let record = self.edge_record(source, ty, state.stored_record(source, ty)?);
+        if let Some(place) = self.still_at(&record, edge)? {
+            return f(&place.values()).map(Some);
+        }
         let mut twins = edge.twin;
         for (i, other) in (0..).zip(record.ends(0..record.len())?) {
             if other != u64::from(end) {
@@ -194,12 +299,26 @@ impl PropertyGraph {
                 continue;
             }
             if twins == 0 {
-                each_of(&place.values(), &state.schema.edges, &mut f)?;
-                return Ok(true);
+                return f(&place.values()).map(Some);
             }
             twins -= 1;
         }
-        Ok(false)
+        Ok(None)
+    }
+
+    /// The location of an edge, if it is where it was found.
+    fn still_at<'r>(
+        &self,
+        record: &'r EdgeRecord,
+        edge: &EdgeNumbers,
+    ) -> Result<Option<EdgeLocation<'r>>> {
+        if edge.twin != 0 {
+            return Ok(None);
+        }
+        let Some(place) = record.place(edge.place.0)? else { return Ok(None) };
+        let is = place.end()? == u64::from(edge.destination)
+            && place.number(self.state().schema.edge_number())? == edge.number;
+        Ok(is.then_some(place))
     }
 
     /// The identity of an edge, by which changes name it.

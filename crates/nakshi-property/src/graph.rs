@@ -86,6 +86,19 @@ impl PropertyGraph {
         self.0.base.clear_cache();
     }
 
+    /// The store of the files, for its edge lists. A forked child opens it anew.
+    ///
+    /// # Errors
+    /// Those of opening.
+    pub fn store(&self) -> Result<Arc<Store>> {
+        self.0.base.store()
+    }
+
+    /// Returns true for the state of a transaction, which may have changes that no commit has.
+    pub fn is_of_transaction(&self) -> bool {
+        self.0.reads.is_some()
+    }
+
     /// Applies the log of a store to its files.
     pub(crate) fn with_log(store: &Arc<Store>, base: Base, cancel: &CancelToken) -> Result<Self> {
         let entry = entry_of(store)?;

@@ -3,11 +3,8 @@
 //! Properties of an edge are kept with its source. The in-lists of the store say which nodes have edges to
 //! a node; their records are searched for these edges.
 
-use std::collections::BTreeSet;
-
 use super::conflict::Subject;
 use super::graph::PropertyGraph;
-use super::lookups::in_list;
 use super::record::EdgeRecord;
 use super::value::Value;
 use nakshi_store::{Error, ExternalId, Result, VertexId};
@@ -74,14 +71,13 @@ impl PropertyGraph {
     }
 
     /// The nodes that have, or have had, edges to a node.
-    pub(super) fn sources_of(&self, v: VertexId) -> Result<BTreeSet<VertexId>> {
+    pub(super) fn sources_of(&self, v: VertexId) -> Result<Vec<VertexId>> {
         let state = self.state();
         state.note(Subject::Incoming(v));
-        let mut found: BTreeSet<VertexId> =
+        let mut found: Vec<VertexId> =
             state.leading_to(v)?.into_iter().map(|(source, _)| source).collect();
         if u64::from(v) < state.filed() {
-            let store = state.base.store()?;
-            match in_list(&store, &mut None, v) {
+            match state.base.in_list(v) {
                 Ok(list) => found.extend(list),
                 // A compaction has removed the lists of this snapshot, and left only what was loaded.
                 Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
@@ -90,6 +86,8 @@ impl PropertyGraph {
                 Err(error) => return Err(error),
             }
         }
+        found.sort_unstable();
+        found.dedup();
         found.retain(|source| state.is_alive(*source));
         Ok(found)
     }

@@ -124,7 +124,7 @@ pub use backup::backup;
 pub(crate) use base::Base;
 pub use base::{PropertyMemory, property_memory};
 pub use bucket_set::{BUCKETS, BucketSet, bucket_of};
-pub use by_number::EdgeNumbers;
+pub use by_number::{EdgeNumbers, EdgePlace};
 pub use catalog::{Catalog, EdgeTypeSummary, EndsSummary, LabelSummary, PropertySummary};
 pub use check::{PropertyCheck, check};
 pub use commit_log::CommitLog;

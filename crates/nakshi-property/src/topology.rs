@@ -10,15 +10,17 @@ use std::time::Instant;
 
 use nakshi_io::write::default_fs;
 use nakshi_io::{CancelToken, run_workers};
-use nakshi_store::import::Hooks;
+use nakshi_store::import::{Hooks, ImportOptions};
 use nakshi_store::{
     AmendOptions, Amendment, ColumnSpec, ColumnType, Error, ExternalId, NewLists, OpenOptions,
     Result, Store, VertexId, amend, amend_weighted,
 };
 
 use super::base::Base;
+use super::conflict::Subject;
 use super::entry::{PropertyEntry, files_generation};
 use super::graph::PropertyGraph;
+use super::project::{Projection, project};
 use super::scratch::{self, Scratch};
 use super::spec::PropertySpec;
 use super::state::GraphState;
@@ -83,6 +85,7 @@ impl Topology {
         hooks: &Hooks,
     ) -> Result<Self> {
         let began = Instant::now();
+        note_all(graph.state());
         let changes = TopologyChanges::of(graph.state(), &hooks.cancel)?;
         if weight.is_none() && changes.is_empty() {
             return Ok(Topology { commit: graph.commit(), ..Self::of_files(store)? });
@@ -121,6 +124,34 @@ impl Topology {
             commit: graph.commit(),
             weight: weight.cloned(),
             unweighted,
+            seconds: began.elapsed().as_secs_f64(),
+            scratch: Some(scratch),
+        })
+    }
+
+    /// The edge lists of a projection of `graph`, whose files are those of `store`.
+    ///
+    /// # Errors
+    /// As [`project()`]. Nothing is left behind then.
+    pub fn of_projection(
+        graph: &PropertyGraph,
+        store: &Store,
+        projection: &Projection,
+        options: &ImportOptions,
+        hooks: &Hooks,
+    ) -> Result<Self> {
+        let began = Instant::now();
+        note_all(graph.state());
+        let scratch = Scratch::create(store)?;
+        let path = scratch.path().join(STORE);
+        project(graph, &path, projection, options, hooks)?;
+        let opening = OpenOptions { cancel: hooks.cancel.clone(), ..OpenOptions::default() };
+        Ok(Topology {
+            store: Store::open(&path, &opening)?,
+            generation: files_generation(store.manifest())?,
+            commit: graph.commit(),
+            weight: None,
+            unweighted: 0,
             seconds: began.elapsed().as_secs_f64(),
             scratch: Some(scratch),
         })
@@ -225,6 +256,12 @@ impl TopologyChanges {
 }
 
 /// The nodes that edges of a node lead to, ascending, each once.
+/// Notes that a transaction rests on all nodes and edges.
+fn note_all(state: &GraphState) {
+    state.note(Subject::Nodes);
+    state.note(Subject::Edges);
+}
+
 fn new_list(state: &GraphState, v: VertexId) -> Result<Vec<VertexId>> {
     let mut list = Vec::new();
     for (_, parts) in state.records(v)? {
