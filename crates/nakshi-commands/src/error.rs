@@ -19,6 +19,9 @@ pub enum Error {
     /// An error of a cluster.
     #[error(transparent)]
     Cluster(nakshi_cluster::Error),
+    /// An error of a query.
+    #[error(transparent)]
+    Query(#[from] nakshi_query::QueryError),
     /// An error in making or reading a table.
     #[error("a table cannot be made: {0}")]
     Arrow(#[from] arrow_schema::ArrowError),
@@ -31,7 +34,7 @@ impl nakshi_io::WorkerError for Error {
             Error::Store(error) => error.echo(),
             Error::Io(error) => error.echo(),
             Error::Cluster(error) => error.echo(),
-            Error::Arrow(_) => 0,
+            Error::Arrow(_) | Error::Query(_) => 0,
         }
     }
 }

@@ -75,34 +75,60 @@ pub fn write(
     cancel: &CancelToken,
 ) -> Result<()> {
     let format = format.map_or_else(|| RowFormat::of(path), Ok)?;
+    let parts = if format == RowFormat::Tsv { Some(&[0, 1][..]) } else { None };
+    write_batches(table.reader(parts), path, format, cancel)
+}
+
+/// As [`write`], for any batches of rows.
+///
+/// # Errors
+/// Errors of the batches, writing, cancellation.
+pub fn write_batches(
+    batches: impl RecordBatchReader,
+    path: &Path,
+    format: RowFormat,
+    cancel: &CancelToken,
+) -> Result<()> {
+    to_file(path, cancel, |out, stream| write_rows(batches, path, format, stream, out, cancel))
+}
+
+/// Hands `write` the file, or standard output where `path` is `-`, which is told by true.
+///
+/// # Errors
+/// Those of `write`, of the file; cancellation.
+pub(crate) fn to_file<T>(
+    path: &Path,
+    cancel: &CancelToken,
+    write: impl FnOnce(&mut (dyn Write + Send), bool) -> Result<T>,
+) -> Result<T> {
+    let check = || match cancel.is_cancelled() {
+        true => Err(Error::from(nakshi_engine::Error::Cancelled)),
+        false => Ok(()),
+    };
     if path.as_os_str() == "-" {
         let mut out = StandardOutput::new(cancel)
             .map_err(|error| nakshi_store::Error::io("write", path, error))?;
-        let written = write_rows(table, path, format, true, &mut out, cancel);
-        return if cancel.is_cancelled() {
-            Err(nakshi_engine::Error::Cancelled.into())
-        } else {
-            written
-        };
+        let written = write(&mut out, true);
+        check()?;
+        return written;
     }
     let mut partial = Partial::create(path)?;
-    write_rows(table, path, format, false, &mut partial.file, cancel)?;
-    if cancel.is_cancelled() {
-        return Err(nakshi_engine::Error::Cancelled.into());
-    }
-    partial.commit()
+    let written = write(&mut partial.file, false)?;
+    check()?;
+    partial.commit()?;
+    Ok(written)
 }
 
 fn write_rows(
-    table: &Arc<Table>,
+    batches: impl RecordBatchReader,
     path: &Path,
     format: RowFormat,
     stream: bool,
-    file: &mut (impl Write + Send),
+    file: &mut (dyn Write + Send),
     cancel: &CancelToken,
 ) -> Result<()> {
-    let parts = if format == RowFormat::Tsv { Some(&[0, 1][..]) } else { None };
-    let rows = table.reader(parts).map(|batch| match cancel.is_cancelled() {
+    let schema = batches.schema();
+    let rows = batches.map(|batch| match cancel.is_cancelled() {
         true => Err(Error::from(nakshi_engine::Error::Cancelled)),
         false => Ok(batch?),
     });
@@ -114,7 +140,6 @@ fn write_rows(
     let mut out = BufWriter::with_capacity(1 << 18, file);
     match format {
         RowFormat::Parquet => {
-            let schema = table.schema();
             let mut writer = parquet::arrow::ArrowWriter::try_new(&mut out, schema, None)
                 .map_err(|error| parquet_error(path, error))?;
             for batch in rows {
@@ -123,21 +148,20 @@ fn write_rows(
             writer.close().map_err(|error| parquet_error(path, error))?;
         }
         RowFormat::Arrow if stream => {
-            let mut writer = StreamWriter::try_new(&mut out, &table.schema()).map_err(of_arrow)?;
+            let mut writer = StreamWriter::try_new(&mut out, &schema).map_err(of_arrow)?;
             for batch in rows {
                 writer.write(&batch?).map_err(of_arrow)?;
             }
             writer.finish().map_err(of_arrow)?;
         }
         RowFormat::Arrow => {
-            let mut writer = FileWriter::try_new(&mut out, &table.schema()).map_err(of_arrow)?;
+            let mut writer = FileWriter::try_new(&mut out, &schema).map_err(of_arrow)?;
             for batch in rows {
                 writer.write(&batch?).map_err(of_arrow)?;
             }
             writer.finish().map_err(of_arrow)?;
         }
         RowFormat::Jsonl => {
-            let schema = table.schema();
             let names = schema.fields().iter().map(|field| json_text(field.name()));
             let names: Vec<String> = names.collect();
             for batch in rows {
@@ -147,7 +171,6 @@ fn write_rows(
         RowFormat::Tsv | RowFormat::Csv => {
             let style = if format == RowFormat::Tsv { &TSV } else { &CSV };
             if style.header {
-                let schema = table.reader(parts).schema();
                 let names = schema.fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>();
                 writeln!(out, "{}", names.join(",")).map_err(io)?;
             }

@@ -6,6 +6,8 @@
 //! - [`layout`]: writes a store in an order that has a name, and chooses the lists of a static cache;
 //! - [`lookup`]: lists, degrees, edges, samples and paths of named vertices;
 //! - [`table`], [`names`], [`files`]: per-vertex results by external id, as Arrow and as files;
+//! - [`procedures`]: algorithms as procedures of queries in Cypher;
+//! - [`rows`]: rows of queries in Cypher, as Arrow and as files;
 //! - [`write_back`](write_back()): makes results properties of nodes;
 //! - [`info`]: describes a store.
 
@@ -17,6 +19,8 @@ pub mod info;
 pub mod layout;
 pub mod lookup;
 pub mod names;
+pub mod procedures;
+pub mod rows;
 pub mod table;
 pub mod topology;
 mod write_back;

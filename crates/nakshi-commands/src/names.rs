@@ -214,6 +214,39 @@ impl Names {
     }
 }
 
+/// The vertex of a row as its store knows it: bytes only where they are not UTF-8.
+///
+/// # Errors
+/// A column that has no vertices.
+pub fn id_at(field: &Field, array: &ArrayRef, row: usize) -> Result<ExternalId> {
+    Ok(match array.data_type() {
+        DataType::Int64 => ExternalId::I64(array.as_primitive::<Int64Type>().value(row)),
+        DataType::UInt64 => {
+            let id = array.as_primitive::<UInt64Type>().value(row);
+            i64::try_from(id).map_or(ExternalId::U64(id), ExternalId::I64)
+        }
+        DataType::LargeUtf8 => {
+            let text = array.as_string::<i64>().value(row);
+            match field.metadata().contains_key(BIG) {
+                true => {
+                    text.parse().map_or_else(|_| ExternalId::Big(text.to_owned()), ExternalId::I64)
+                }
+                false => ExternalId::Text(text.to_owned()),
+            }
+        }
+        DataType::LargeBinary => {
+            let bytes = array.as_binary::<i64>().value(row).to_vec();
+            String::from_utf8(bytes)
+                .map_or_else(|error| ExternalId::Bytes(error.into_bytes()), ExternalId::Text)
+        }
+        _ => {
+            return Err(
+                nakshi_store::Error::Internal("a vertex is neither a number nor text").into()
+            );
+        }
+    })
+}
+
 /// An id as JSON: a number where it fits 64 bits, else text.
 pub fn json_id(id: &ExternalId) -> serde_json::Value {
     match id {

@@ -140,6 +140,21 @@ impl Topologies {
         chosen
     }
 
+    /// The edge lists of a graph as a query sees it.
+    ///
+    /// # Errors
+    /// As [`Topologies::choose`].
+    pub fn of_graph(
+        &self,
+        graph: &PropertyGraph,
+        request: &TopologyRequest,
+        cx: &Context,
+        hooks: &Hooks,
+    ) -> Result<Chosen> {
+        let current = Current { store: graph.store()?, graph: Some(graph.clone()) };
+        self.choose_of(current, false, request, cx, hooks)
+    }
+
     /// The edge lists of a store and its graph; `counts` is true if the graph was opened for this call
     /// and counts towards its memory.
     fn choose_of(
@@ -278,18 +293,23 @@ impl Topologies {
         }
         let place = (files_generation(store.manifest())?, graph.commit());
         let of = |topology: &Topology| (topology.generation(), topology.commit());
-        if let Some(topology) =
-            made.iter().find(|topology| of(topology) == place && topology.weight() == weight)
+        // The changes of a transaction have no commit that would tell them apart.
+        let keeps = !graph.is_of_transaction();
+        if let Some(topology) = made
+            .iter()
+            .find(|topology| keeps && of(topology) == place && topology.weight() == weight)
         {
             return Ok((Arc::clone(topology), 0.0));
         }
-        made.retain(|topology| of(topology) == place);
+        made.retain(|topology| !keeps || of(topology) == place);
         let held = if counts { graph.memory() } else { 0 };
         let memory = cx.memory().map(|given| given.saturating_sub(held));
         let options = AmendOptions { memory, threads: cx.threads() };
         let topology = Topology::bring_up_to_date(graph, store, weight, options, hooks);
         let topology = Arc::new(topology.map_err(|error| with(error, held))?);
-        made.push(Arc::clone(&topology));
+        if keeps {
+            made.push(Arc::clone(&topology));
+        }
         let seconds = topology.seconds();
         Ok((topology, seconds))
     }

@@ -11,7 +11,7 @@ use nakshi_engine::CancelToken;
 use nakshi_property::{Change, PropertyStore, Value};
 use nakshi_store::ExternalId;
 
-use crate::names::BIG;
+use crate::names::id_at;
 use crate::table::{Table, TableReader};
 use crate::{Error, Result};
 
@@ -65,12 +65,12 @@ pub fn changes(
     let read = move |batch: &RecordBatch, row: usize| {
         let array = batch.column(1);
         let value = match vertices && !array.is_null(row) {
-            true => of_vertex(vertex(&values, array, row)?)?,
+            true => of_vertex(id_at(&values, array, row)?)?,
             false => number(&values, array, row)?,
         };
         let Some(value) = value else { return Ok(None) };
         let properties = vec![(property.clone(), value)];
-        let id = vertex(&ids, batch.column(0), row)?;
+        let id = id_at(&ids, batch.column(0), row)?;
         Ok(Some(Change::UpdateNode { id, properties, merge: true }))
     };
     Ok(rows(table.reader(Some(&[0, column]))).filter_map(move |row| {
@@ -142,34 +142,4 @@ fn wide(value: impl std::fmt::Display) -> nakshi_store::Error {
     nakshi_store::Error::Invalid(format!(
         "{value} does not fit the 64 bits of a property of integers"
     ))
-}
-
-/// The vertex of a row as its store knows it: bytes only where they are not UTF-8.
-fn vertex(field: &Field, array: &ArrayRef, row: usize) -> Result<ExternalId> {
-    Ok(match array.data_type() {
-        DataType::Int64 => ExternalId::I64(array.as_primitive::<Int64Type>().value(row)),
-        DataType::UInt64 => {
-            let id = array.as_primitive::<UInt64Type>().value(row);
-            i64::try_from(id).map_or(ExternalId::U64(id), ExternalId::I64)
-        }
-        DataType::LargeUtf8 => {
-            let text = array.as_string::<i64>().value(row);
-            match field.metadata().contains_key(BIG) {
-                true => {
-                    text.parse().map_or_else(|_| ExternalId::Big(text.to_owned()), ExternalId::I64)
-                }
-                false => ExternalId::Text(text.to_owned()),
-            }
-        }
-        DataType::LargeBinary => {
-            let bytes = array.as_binary::<i64>().value(row).to_vec();
-            String::from_utf8(bytes)
-                .map_or_else(|error| ExternalId::Bytes(error.into_bytes()), ExternalId::Text)
-        }
-        _ => {
-            return Err(
-                nakshi_store::Error::Internal("a vertex is neither a number nor text").into()
-            );
-        }
-    })
 }

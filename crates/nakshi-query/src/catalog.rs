@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use nakshi_io::CancelToken;
-use nakshi_property::{Catalog, PropertyGraph, PropertySummary};
+use nakshi_property::{Catalog, PropertySummary};
 
 use super::error::Result;
-use super::procedure::{Procedure, ProcedureType, Procedures, Signature};
+use super::functions;
+use super::procedure::{Called, Caller, Procedure, ProcedureType, Procedures, Signature};
 use super::value::{Row, Value};
 
 /// Version of Neo4j whose procedures these are.
@@ -26,10 +26,13 @@ enum Tell {
 /// Names and types of columns.
 type Columns = &'static [(&'static str, ProcedureType)];
 
-/// The procedures: name, columns, rows.
-const TOLD: [(&str, Columns, Tell); 6] = [
+/// A procedure: its name, a sentence about it, its columns and rows.
+type Entry = (&'static str, &'static str, Columns, Tell);
+
+const TOLD: [Entry; 6] = [
     (
         "dbms.components",
+        "Name and version of the server.",
         &[
             ("name", ProcedureType::String),
             ("versions", ProcedureType::List),
@@ -40,9 +43,15 @@ const TOLD: [(&str, Columns, Tell); 6] = [
             vec![vec![Value::text("Neo4j Kernel"), version, Value::text("community")]]
         }),
     ),
-    ("db.ping", &[("success", ProcedureType::Bool)], Tell::Fixed(|| vec![vec![Value::Bool(true)]])),
+    (
+        "db.ping",
+        "True: the server answers.",
+        &[("success", ProcedureType::Bool)],
+        Tell::Fixed(|| vec![vec![Value::Bool(true)]]),
+    ),
     (
         "db.labels",
+        "Labels that nodes have.",
         &[("label", ProcedureType::String)],
         Tell::Described(|graph| {
             let found = graph.labels.iter().filter(|label| label.nodes > 0);
@@ -51,6 +60,7 @@ const TOLD: [(&str, Columns, Tell); 6] = [
     ),
     (
         "db.relationshipTypes",
+        "Types that edges have.",
         &[("relationshipType", ProcedureType::String)],
         Tell::Described(|graph| {
             let found = graph.edge_types.iter().filter(|ty| ty.edges > 0);
@@ -59,6 +69,7 @@ const TOLD: [(&str, Columns, Tell); 6] = [
     ),
     (
         "db.propertyKeys",
+        "Names of the properties of nodes and edges.",
         &[("propertyKey", ProcedureType::String)],
         Tell::Described(|graph| {
             let all = graph.node_properties.iter().chain(&graph.edge_properties);
@@ -70,6 +81,7 @@ const TOLD: [(&str, Columns, Tell); 6] = [
     ),
     (
         "db.schema.relTypeProperties",
+        "Properties of edges, with their types.",
         &[
             ("relType", ProcedureType::String),
             ("propertyName", ProcedureType::String),
@@ -96,6 +108,7 @@ fn texts<const N: usize>(items: [&str; N]) -> Value {
 /// A procedure that tells something of the graph.
 struct Told {
     signature: Signature,
+    about: &'static str,
     tell: Tell,
 }
 
@@ -104,23 +117,144 @@ impl Procedure for Told {
         &self.signature
     }
 
-    fn call(&self, graph: &PropertyGraph, _: &[Value], cancel: &CancelToken) -> Result<Vec<Row>> {
-        Ok(match self.tell {
-            Tell::Fixed(tell) => tell(),
-            Tell::Described(tell) => tell(&graph.catalog(EXACT, cancel)?),
-        })
+    fn about(&self) -> &str {
+        self.about
     }
+
+    fn call(&self, caller: &Caller<'_>, _: &[Value]) -> Result<Called> {
+        let rows = match self.tell {
+            Tell::Fixed(tell) => tell(),
+            Tell::Described(tell) => tell(&caller.graph.catalog(EXACT, caller.cancel)?),
+        };
+        Ok(Box::new(rows.into_iter().map(Ok)))
+    }
+}
+
+/// Columns of the commands that show what there is, as Neo4j has them.
+const SHOWN: [(&str, &[&str]); 5] = [
+    (
+        "SHOW INDEXES",
+        &[
+            "id",
+            "name",
+            "state",
+            "populationPercent",
+            "type",
+            "entityType",
+            "labelsOrTypes",
+            "properties",
+            "indexProvider",
+            "owningConstraint",
+            "lastRead",
+            "readCount",
+        ],
+    ),
+    (
+        "SHOW CONSTRAINTS",
+        &[
+            "id",
+            "name",
+            "type",
+            "entityType",
+            "labelsOrTypes",
+            "properties",
+            "ownedIndex",
+            "propertyType",
+        ],
+    ),
+    ("SHOW FUNCTIONS", &["name", "category", "description"]),
+    ("SHOW PROCEDURES", &["name", "description", "mode", "worksOn"]),
+    ("SHOW DATABASES", &["name", "type", "access", "role", "currentStatus", "default", "home"]),
+];
+
+/// The rows of a command that shows what there is. No index and no constraint is declared, as every property
+/// can be searched by.
+struct Shown {
+    signature: Signature,
+    rows: Vec<Row>,
+}
+
+impl Procedure for Shown {
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn about(&self) -> &str {
+        "Shows what there is."
+    }
+
+    fn call(&self, _: &Caller<'_>, _: &[Value]) -> Result<Called> {
+        Ok(Box::new(self.rows.clone().into_iter().map(Ok)))
+    }
+}
+
+/// The rows of `SHOW FUNCTIONS`.
+fn functions() -> Vec<Row> {
+    let mut names: Vec<&str> = functions::names().collect();
+    names.sort_unstable();
+    let row = |name| vec![Value::text(name), Value::text("Cypher"), Value::text("")];
+    names.into_iter().map(row).collect()
+}
+
+/// The rows of `SHOW DATABASES`.
+fn databases() -> Vec<Row> {
+    let text = Value::text;
+    let (yes, access) = (Value::Bool(true), text("read-write"));
+    let row = [
+        text("neo4j"),
+        text("standard"),
+        access,
+        text("primary"),
+        text("online"),
+        yes.clone(),
+        yes,
+    ];
+    vec![row.into()]
 }
 
 /// These procedures, and others beside them.
 pub(crate) struct WithCatalog(pub(crate) Arc<dyn Procedures>);
 
+impl WithCatalog {
+    /// The rows of `SHOW PROCEDURES`.
+    fn procedures(&self) -> Vec<Row> {
+        let mut names = self.names();
+        names.sort_unstable();
+        let row = |name: String| {
+            let found = self.find(&name)?;
+            let about = Value::text(found.about());
+            Some(vec![Value::text(name), about, Value::text("READ"), Value::text("DBMS")])
+        };
+        names.into_iter().filter_map(row).collect()
+    }
+
+    fn shown(&self, name: &str) -> Option<Shown> {
+        let (_, columns) = SHOWN.iter().find(|(known, _)| *known == name)?;
+        let columns = columns.iter().map(|name| ((*name).to_owned(), ProcedureType::Any)).collect();
+        let rows = match name {
+            "SHOW FUNCTIONS" => functions(),
+            "SHOW PROCEDURES" => self.procedures(),
+            "SHOW DATABASES" => databases(),
+            _ => Vec::new(),
+        };
+        Some(Shown { signature: Signature { columns, ..Signature::default() }, rows })
+    }
+}
+
 impl Procedures for WithCatalog {
     fn find(&self, name: &str) -> Option<Arc<dyn Procedure>> {
+        if let Some(shown) = self.shown(name) {
+            return Some(Arc::new(shown));
+        }
         let told = TOLD.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name));
-        let Some((_, columns, tell)) = told else { return self.0.find(name) };
+        let Some((_, about, columns, tell)) = told else { return self.0.find(name) };
         let columns = columns.iter().map(|(name, ty)| ((*name).to_owned(), *ty)).collect();
-        let signature = Signature { arguments: Vec::new(), columns };
-        Some(Arc::new(Told { signature, tell: *tell }))
+        let signature = Signature { columns, ..Signature::default() };
+        Some(Arc::new(Told { signature, about, tell: *tell }))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let told = TOLD.iter().map(|(name, ..)| (*name).to_owned());
+        told.chain(self.0.names()).collect()
     }
 }

@@ -7,7 +7,7 @@ use nakshi_io::CancelToken;
 use nakshi_property::{PropertyGraph, Transaction};
 
 use super::error::Result;
-use super::exec::{BATCH, Context, Counters, Limits, Source, Writer, open};
+use super::exec::{BATCH, Context, Counters, Held, Limits, Source, Writer, open};
 use super::plan::Prepared;
 use super::procedure::Procedures;
 use super::stack::with_room;
@@ -19,6 +19,8 @@ use super::view::View;
 pub struct Options {
     /// Ends the query when it is cancelled.
     pub cancel: CancelToken,
+    /// Is asked every 25 ms, by the thread that runs the query, and ends it by true.
+    pub stop: Option<fn() -> bool>,
     /// When the query has to have ended.
     pub deadline: Option<Instant>,
     /// Bytes that its rows and groups may take; no limit by default.
@@ -47,6 +49,15 @@ pub enum QueryType {
 }
 
 impl QueryType {
+    /// The kind of these letters.
+    pub fn of_letters(letters: &str) -> Self {
+        match letters {
+            "w" => QueryType::Write,
+            "rw" => QueryType::ReadWrite,
+            _ => QueryType::Read,
+        }
+    }
+
     /// The letters that Neo4j's drivers know.
     pub fn letters(self) -> &'static str {
         match self {
@@ -68,6 +79,42 @@ pub struct Summary {
     pub plan: Option<String>,
 }
 
+/// The rows of a query, and what it did: of a [`Cursor`], or of a query on another machine.
+pub trait Answer: Send {
+    /// Names of the columns.
+    fn columns(&self) -> &[Arc<str>];
+
+    /// The next rows, at most `most`; none behind the last.
+    ///
+    /// # Errors
+    /// Errors of the query, which has ended then.
+    fn next(&mut self, most: usize) -> Result<Vec<Row>>;
+
+    /// Returns true if it is known that there are no more rows.
+    fn has_ended(&self) -> bool;
+
+    /// Counts, kind and plan; the counts are complete when the changes are made.
+    fn summary(&self) -> Summary;
+}
+
+impl Answer for Cursor {
+    fn columns(&self) -> &[Arc<str>] {
+        Cursor::columns(self)
+    }
+
+    fn next(&mut self, most: usize) -> Result<Vec<Row>> {
+        Cursor::next(self, most)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.source.is_none() && self.rows.len() == 0
+    }
+
+    fn summary(&self) -> Summary {
+        Cursor::summary(self)
+    }
+}
+
 /// The rows of a query, which runs as they are taken.
 pub struct Cursor {
     prepared: Arc<Prepared>,
@@ -76,6 +123,8 @@ pub struct Cursor {
     source: Option<Box<dyn Source>>,
     /// Rows that are there already.
     rows: std::vec::IntoIter<Row>,
+    /// The memory of all rows of a query that changes the graph.
+    held: Option<Held>,
     counters: Counters,
     /// Rows that the operators are asked for next.
     batch: usize,
@@ -96,7 +145,7 @@ impl Cursor {
         options: &Options,
     ) -> Self {
         let memory = options.memory.unwrap_or(u64::MAX);
-        let limits = Limits::new(options.cancel.clone(), options.deadline, memory);
+        let limits = Limits::new(options.cancel.clone(), options.stop, options.deadline, memory);
         let source = open(&prepared.root, &vec![Value::Null; prepared.width]);
         let context = Context {
             view: Arc::new(View::new(graph)),
@@ -109,7 +158,7 @@ impl Cursor {
         };
         let source = (!prepared.explain).then_some(source);
         let (rows, counters) = (Vec::new().into_iter(), Counters::default());
-        Cursor { prepared, context, source, rows, counters, batch: 1 }
+        Cursor { prepared, context, source, rows, held: None, counters, batch: 1 }
     }
 
     /// Returns true for a query that changes the graph when it runs.
@@ -133,9 +182,11 @@ impl Cursor {
     fn all_rows(&mut self) -> Result<Vec<Row>> {
         let mut all = Vec::new();
         let Some(mut source) = self.source.take() else { return Ok(all) };
+        let mut held = Held::new(&self.context);
         loop {
             let rows = source.next(&mut self.context, BATCH)?;
             if rows.is_empty() {
+                self.held = Some(held);
                 return Ok(all);
             }
             if self.prepared.slots.is_empty() {
@@ -143,7 +194,9 @@ impl Cursor {
             }
             for row in rows {
                 self.context.limits.step()?;
-                all.push(self.columns_of(row)?);
+                let row = self.columns_of(row)?;
+                held.take_row(&row)?;
+                all.push(row);
             }
         }
     }

@@ -120,6 +120,22 @@ impl Database {
         Ok(plan)
     }
 
+    /// The same procedures and plans on the state after another commit, which is only read.
+    #[must_use]
+    pub fn at(&self, graph: PropertyGraph) -> Self {
+        Database { home: Home::Graph(graph), ..self.clone() }
+    }
+
+    /// Returns true for a query that changes the graph or calls procedures, so that it may run for long
+    /// without asking [`Options::stop`].
+    ///
+    /// # Errors
+    /// Errors of the text.
+    pub fn is_long(&self, text: &str) -> Result<bool> {
+        let plan = self.plan(text)?;
+        Ok(plan.writes || plan.calls)
+    }
+
     /// A cursor that has not begun.
     fn cursor(
         &self,
@@ -187,6 +203,36 @@ impl Database {
         }
     }
 
+    /// Runs a query in a transaction of the store, as [`Transaction::run`] does.
+    ///
+    /// # Errors
+    /// Errors of the query; a transaction that has ended.
+    pub fn run_in(
+        &self,
+        transaction: &mut Option<StoreTransaction>,
+        text: &str,
+        parameters: Parameters,
+        options: &Options,
+    ) -> Result<Cursor> {
+        let Some(begun) = transaction.as_ref() else {
+            let message = "the transaction has ended; begin another one";
+            return Err(QueryError::run(Class::Semantic, "TransactionEnded", message));
+        };
+        let mut cursor = self.cursor(text, parameters, begun.graph().clone(), options)?;
+        let begun = match cursor.writes() {
+            true => transaction.take(),
+            false => None,
+        };
+        let Some(begun) = begun else { return Ok(cursor) };
+        let before = begun.savepoint();
+        let (ran, mut begun) = cursor.run_to_end(begun);
+        if let (Err(_), Some(begun)) = (&ran, &mut begun) {
+            begun.restore(before);
+        }
+        *transaction = begun;
+        ran.map(|()| cursor)
+    }
+
     fn run_and_commit(
         &self,
         text: &str,
@@ -227,22 +273,14 @@ impl Transaction {
     /// # Errors
     /// Errors of the query.
     pub fn run(&mut self, text: &str, parameters: Parameters, options: &Options) -> Result<Cursor> {
-        let graph = match &self.changes {
-            Some(changes) => changes.graph().clone(),
-            None => self.snapshot.clone(),
-        };
-        let mut cursor = self.database.cursor(text, parameters, graph, options)?;
-        if !cursor.writes() {
-            return Ok(cursor);
+        match self.changes.is_some() {
+            true => self.database.run_in(&mut self.changes, text, parameters, options),
+            false => {
+                let graph = self.snapshot.clone();
+                let cursor = self.database.cursor(text, parameters, graph, options)?;
+                if cursor.writes() { Err(read_only()) } else { Ok(cursor) }
+            }
         }
-        let Some(changes) = self.changes.take() else { return Err(read_only()) };
-        let before = changes.savepoint();
-        let (ran, mut changes) = cursor.run_to_end(changes);
-        if let (Err(_), Some(changes)) = (&ran, &mut changes) {
-            changes.restore(before);
-        }
-        self.changes = changes;
-        ran.map(|()| cursor)
     }
 
     /// Commits; returns the number of the commit, or of the state that was read.

@@ -51,6 +51,27 @@ pub enum Class {
     Unsupported,
 }
 
+/// The classes in the order of their numbers, of which new ones come last.
+const ALL: [Class; 17] = [
+    Class::Syntax,
+    Class::Type,
+    Class::Argument,
+    Class::Arithmetic,
+    Class::EntityNotFound,
+    Class::PropertyNotFound,
+    Class::ConstraintVerificationFailed,
+    Class::ConstraintValidationFailed,
+    Class::ParameterMissing,
+    Class::Procedure,
+    Class::Semantic,
+    Class::Cancelled,
+    Class::Deadline,
+    Class::Memory,
+    Class::Conflict,
+    Class::Store,
+    Class::Unsupported,
+];
+
 impl Class {
     /// The name that the compatibility kit has for the class.
     pub fn name(self) -> &'static str {
@@ -72,6 +93,20 @@ impl Class {
             Class::Conflict => "Conflict",
             Class::Store => "Store",
         }
+    }
+
+    /// The class of a number that [`Class::number`] has given.
+    pub fn of_number(number: u32) -> Option<Self> {
+        ALL.get(number as usize).copied()
+    }
+
+    /// A number of the class, which stays the same in later versions.
+    pub fn number(self) -> u32 {
+        // There are few.
+        ALL.iter()
+            .zip(0..)
+            .find(|(class, _)| **class == self)
+            .map_or(u32::MAX, |(_, number)| number)
     }
 
     /// The status code that Neo4j's drivers know for the class.
@@ -171,6 +206,12 @@ impl QueryError {
         Self::run(Class::Argument, "InvalidArgumentValue", message)
     }
 
+    /// An error that another machine has found.
+    pub fn told(class: Class, message: String, position: Option<Position>) -> Self {
+        let phase = if position.is_some() { Phase::Compile } else { Phase::Run };
+        Self(Box::new(Inner { class, phase, detail: "Told", message, position }))
+    }
+
     /// The class of the error.
     pub fn class(&self) -> Class {
         self.0.class
@@ -235,6 +276,14 @@ impl From<nakshi_store::Error> for QueryError {
             nakshi_store::Error::NoNode { .. } => Class::EntityNotFound,
             _ => Class::Store,
         };
-        QueryError::run(class, "Store", error.to_string())
+        let detail = match &error {
+            nakshi_store::Error::Locked(_) | nakshi_store::Error::LockedHere(_) => "locked",
+            nakshi_store::Error::Poisoned { .. } => "poisoned",
+            nakshi_store::Error::Corrupt { .. } | nakshi_store::Error::Truncated { .. } => {
+                "corrupt"
+            }
+            _ => "Store",
+        };
+        QueryError::run(class, detail, error.to_string())
     }
 }

@@ -402,5 +402,7 @@ pub(crate) struct Statement {
     /// Names of slots, for plans.
     pub(crate) names: Vec<Name>,
     pub(crate) parameters: Vec<Name>,
+    /// True if it calls procedures.
+    pub(crate) calls: bool,
     pub(crate) mode: Mode,
 }

@@ -24,6 +24,7 @@ mod free;
 mod front;
 mod functions;
 mod ir;
+mod json;
 mod order;
 mod plan;
 mod planner;
@@ -34,10 +35,12 @@ mod temporal;
 mod value;
 mod view;
 
-pub use cursor::{Cursor, Options, QueryType, Summary};
+pub use cursor::{Answer, Cursor, Options, QueryType, Summary};
 pub use database::{Database, Mode, Parameters, Transaction};
 pub use error::{Class, Phase, Position, QueryError, Result};
 pub use exec::Counters;
-pub use procedure::{NoProcedures, Procedure, ProcedureType, Procedures, Signature};
+pub use procedure::{
+    Called, Caller, NoProcedures, Procedure, ProcedureType, Procedures, Signature,
+};
 pub use temporal::{DateTime, Duration, Time, Zone};
 pub use value::{Map, Node, Path, Point, Relationship, Row, Value};

@@ -167,6 +167,8 @@ pub(crate) struct Prepared {
     pub(crate) names: Vec<Name>,
     pub(crate) parameters: Vec<Name>,
     pub(crate) writes: bool,
+    /// True if it calls procedures.
+    pub(crate) calls: bool,
     pub(crate) explain: bool,
     /// True if expressions are so long, or clauses so many, that a usual stack may be too small.
     pub(crate) deep: bool,

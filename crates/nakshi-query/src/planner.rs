@@ -29,6 +29,7 @@ pub(crate) fn prepare(statement: Statement) -> Prepared {
         slots: statement.query.columns.clone(),
         width: planner.width,
         writes: statement.query.writes(),
+        calls: statement.calls,
         explain: statement.mode == Mode::Explain,
         columns: statement.columns,
         names: statement.names,
@@ -116,10 +117,10 @@ impl Planner {
         }
         let is_new =
             |(slot, value): &&(Slot, Expr)| !matches!(value, Expr::Slot(own) if own == slot);
-        let items: Vec<_> = project.items.iter().filter(is_new).cloned().collect();
-        if !items.is_empty() {
-            plan = Arc::new(Plan::Project { input: plan, items });
-        }
+        let items = project.items.iter().filter(is_new).cloned();
+        let (items, late): (Vec<_>, Vec<_>) =
+            items.partition(|(slot, _)| !can_wait(project, *slot));
+        plan = projected(plan, items);
         if project.distinct {
             let slots = project.items.iter().map(|(slot, _)| *slot).collect();
             plan = Arc::new(Plan::Distinct { input: plan, slots });
@@ -137,7 +138,7 @@ impl Planner {
         if let Some(limit) = &project.limit {
             plan = Arc::new(Plan::Limit { input: plan, count: limit.clone(), writes });
         }
-        filtered(plan, project.filter.clone())
+        filtered(projected(plan, late), project.filter.clone())
     }
 
     fn matching(
@@ -149,6 +150,21 @@ impl Planner {
         let mut search = Search::new(paths, filter, input);
         while search.step(&mut self.width) {}
         search.finish(paths)
+    }
+}
+
+/// Returns true for a column of a projection that is made after its `LIMIT`: of few rows. The order must not
+/// need it.
+fn can_wait(project: &Project, slot: Slot) -> bool {
+    let needs = |(key, _): &(Expr, bool)| free_slots(key).is_none_or(|slots| slots.contains(&slot));
+    let sorted = !project.order.is_empty() && project.limit.is_some();
+    sorted && !project.distinct && !project.order.iter().any(needs)
+}
+
+fn projected(input: Arc<Plan>, items: Vec<(Slot, Expr)>) -> Arc<Plan> {
+    match items.is_empty() {
+        true => input,
+        false => Arc::new(Plan::Project { input, items }),
     }
 }
 

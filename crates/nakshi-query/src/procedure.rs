@@ -1,6 +1,7 @@
 //! Procedures that a query can call; who makes a database hands them in.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use nakshi_io::CancelToken;
 use nakshi_property::PropertyGraph;
@@ -54,31 +55,56 @@ impl ProcedureType {
 pub struct Signature {
     /// Arguments.
     pub arguments: Vec<(String, ProcedureType)>,
+    /// Number of the last of them that a call may leave out, which are null then.
+    pub optional: usize,
     /// Columns.
     pub columns: Vec<(String, ProcedureType)>,
 }
+
+/// The query that calls a procedure.
+#[derive(Clone, Copy, Debug)]
+pub struct Caller<'q> {
+    /// The state that the query sees.
+    pub graph: &'q PropertyGraph,
+    /// Is cancelled when the query ends early.
+    pub cancel: &'q CancelToken,
+    /// When the query has to have ended.
+    pub deadline: Option<Instant>,
+    /// Bytes that the procedure may take; `None` for no limit.
+    pub memory: Option<u64>,
+}
+
+/// The rows of a procedure, one by one.
+pub type Called = Box<dyn Iterator<Item = Result<Row>> + Send>;
 
 /// A procedure.
 pub trait Procedure: Send + Sync {
     /// Its arguments and columns.
     fn signature(&self) -> &Signature;
 
-    /// Runs it on the state that the query sees, and returns its rows.
+    /// A sentence that says what it is for.
+    fn about(&self) -> &str;
+
+    /// Runs it, and returns its rows.
     ///
     /// # Errors
     /// Whatever it says.
-    fn call(
-        &self,
-        graph: &PropertyGraph,
-        arguments: &[Value],
-        cancel: &CancelToken,
-    ) -> Result<Vec<Row>>;
+    fn call(&self, caller: &Caller<'_>, arguments: &[Value]) -> Result<Called>;
 }
 
 /// The procedures that queries of a database can call.
 pub trait Procedures: Send + Sync {
     /// The procedure of a name.
     fn find(&self, name: &str) -> Option<Arc<dyn Procedure>>;
+
+    /// The names of all of them.
+    fn names(&self) -> Vec<String>;
+}
+
+impl std::fmt::Debug for dyn Procedures {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.names()).finish()
+    }
 }
 
 /// No procedures.
@@ -88,5 +114,9 @@ pub struct NoProcedures;
 impl Procedures for NoProcedures {
     fn find(&self, _name: &str) -> Option<Arc<dyn Procedure>> {
         None
+    }
+
+    fn names(&self) -> Vec<String> {
+        Vec::new()
     }
 }

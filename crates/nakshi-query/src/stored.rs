@@ -151,6 +151,12 @@ fn check_storable(name: &str, value: &Value) -> Result<()> {
     }
 }
 
+impl From<Stored> for Value {
+    fn from(stored: Stored) -> Self {
+        value_of(stored)
+    }
+}
+
 /// The value of a typed column.
 pub(crate) fn value_of(stored: Stored) -> Value {
     match stored {

@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
-use nakshi_property::EdgeNumbers;
+use nakshi_property::{EdgeNumbers, EdgePlace};
+use nakshi_store::ExternalId;
 
 use super::temporal::{DateTime, Duration, Time, date_text, time_text};
 
@@ -71,44 +72,67 @@ pub struct Relationship {
     pub(crate) content: Option<Arc<Content>>,
 }
 
+/// The ids by which results name a node or an edge.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ids {
+    pub(crate) id: i64,
+    pub(crate) element_id: String,
+    /// The users' id of a node.
+    pub(crate) external: Option<ExternalId>,
+}
+
 /// Ids, names and properties of a node or an edge, as a result shows them.
 #[derive(Debug, Default)]
 pub(crate) struct Content {
-    pub(crate) id: i64,
-    pub(crate) element_id: String,
+    pub(crate) ids: Ids,
     /// Labels of a node; the type of an edge.
     pub(crate) names: Vec<Arc<str>>,
-    /// Ids of the ends of an edge, and their element ids.
-    pub(crate) ends: [(i64, String); 2],
+    /// Ids of the ends of an edge.
+    pub(crate) ends: [Ids; 2],
     pub(crate) properties: Map,
 }
 
+/// No ids.
+const NO_IDS: Ids = Ids { id: 0, element_id: String::new(), external: None };
+
 /// Empty content, of an entity that no result has.
-static NOTHING: Content = Content {
-    id: 0,
-    element_id: String::new(),
-    names: Vec::new(),
-    ends: [(0, String::new()), (0, String::new())],
-    properties: Map::new(),
-};
+static NOTHING: Content =
+    Content { ids: NO_IDS, names: Vec::new(), ends: [NO_IDS, NO_IDS], properties: Map::new() };
 
 impl Node {
     pub(crate) fn of(vertex: u32) -> Self {
         Node { vertex, content: None }
     }
 
+    /// A node as a result on another machine shows it; it has no number here.
+    pub fn shown(id: i64, external: ExternalId, labels: Vec<Arc<str>>, properties: Map) -> Self {
+        let ids = Ids { id, element_id: external.to_string(), external: Some(external) };
+        let content = Content { ids, names: labels, properties, ..Content::default() };
+        Node { vertex: u32::MAX, content: Some(Arc::new(content)) }
+    }
+
     fn content(&self) -> &Content {
         self.content.as_deref().unwrap_or(&NOTHING)
     }
 
+    /// The number of the node in its graph.
+    pub fn number(&self) -> u32 {
+        self.vertex
+    }
+
     /// The id as an integer: the node's own, if it is one, else its internal number.
     pub fn id(&self) -> i64 {
-        self.content().id
+        self.content().ids.id
     }
 
     /// The node's own id, as text.
     pub fn element_id(&self) -> &str {
-        &self.content().element_id
+        &self.content().ids.element_id
+    }
+
+    /// The node's own id; `None` for a node that no result shows.
+    pub fn external_id(&self) -> Option<&ExternalId> {
+        self.content().ids.external.as_ref()
     }
 
     /// Labels.
@@ -127,18 +151,43 @@ impl Relationship {
         Relationship { edge: Arc::new(edge), content: None }
     }
 
+    /// An edge as a result on another machine shows it, from its ids, its type, the ids of source and destination,
+    /// and its properties; it has no numbers here.
+    pub fn shown(
+        (id, element_id): (i64, String),
+        edge_type: Arc<str>,
+        ends: [(i64, ExternalId); 2],
+        properties: Map,
+    ) -> Self {
+        let end = |(id, external): (i64, ExternalId)| Ids {
+            id,
+            element_id: external.to_string(),
+            external: Some(external),
+        };
+        let content = Content {
+            ids: Ids { id, element_id, external: None },
+            names: vec![edge_type],
+            ends: ends.map(end),
+            properties,
+        };
+        let (source, destination) = (u32::MAX, u32::MAX);
+        let place = EdgePlace::default();
+        let edge = EdgeNumbers { source, edge_type: 0, destination, number: 0, twin: 0, place };
+        Relationship { edge: Arc::new(edge), content: Some(Arc::new(content)) }
+    }
+
     fn content(&self) -> &Content {
         self.content.as_deref().unwrap_or(&NOTHING)
     }
 
     /// The id as an integer, which tells edges of one result apart.
     pub fn id(&self) -> i64 {
-        self.content().id
+        self.content().ids.id
     }
 
     /// Source, type, destination and number, as text.
     pub fn element_id(&self) -> &str {
-        &self.content().element_id
+        &self.content().ids.element_id
     }
 
     /// Type.
@@ -149,13 +198,19 @@ impl Relationship {
     /// Id and element id of the source.
     pub fn start(&self) -> (i64, &str) {
         let [start, _] = &self.content().ends;
-        (start.0, &start.1)
+        (start.id, &start.element_id)
     }
 
     /// Id and element id of the destination.
     pub fn end(&self) -> (i64, &str) {
         let [_, end] = &self.content().ends;
-        (end.0, &end.1)
+        (end.id, &end.element_id)
+    }
+
+    /// The own ids of source and destination; `None` for an edge that no result shows.
+    pub fn external_ends(&self) -> Option<[&ExternalId; 2]> {
+        let [start, end] = &self.content().ends;
+        Some([start.external.as_ref()?, end.external.as_ref()?])
     }
 
     /// Properties that are not null.
@@ -186,6 +241,11 @@ impl Value {
     /// A text.
     pub fn text(text: impl Into<Arc<str>>) -> Self {
         Value::String(text.into())
+    }
+
+    /// The node of a number in the graph that a procedure is called on.
+    pub fn node(number: u32) -> Self {
+        Value::Node(Node::of(number))
     }
 
     /// A list.
@@ -345,7 +405,7 @@ impl fmt::Display for Path {
         f.write_str("<")?;
         for (i, node) in self.nodes.iter().enumerate() {
             if let Some(edge) = i.checked_sub(1).and_then(|i| self.edges.get(i)) {
-                match edge.edge.destination == node.vertex {
+                match edge.end().1 == node.element_id() {
                     true => write!(f, "-{edge}->")?,
                     false => write!(f, "<-{edge}-")?,
                 }

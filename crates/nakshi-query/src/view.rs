@@ -1,7 +1,7 @@
 //! The graph as a query sees it: the state of a commit, or of a transaction with its changes.
 
-use std::collections::HashSet;
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime as Utc, NaiveDateTime};
 use nakshi_property::{
@@ -11,7 +11,10 @@ use nakshi_store::ExternalId;
 
 use super::error::{Class, QueryError, Result};
 use super::stored;
-use super::value::{Content, Map, Node, Relationship, Value};
+use super::value::{Content, Ids, Map, Node, Relationship, Value};
+
+/// Sets of labels that are kept.
+const MOST_SETS: usize = 1024;
 
 /// The graph as a query sees it.
 #[derive(Debug)]
@@ -22,7 +25,12 @@ pub(crate) struct View {
     pub(crate) deleted_edges: HashSet<EdgeNumbers>,
     /// When the query began, in UTC.
     pub(crate) now: NaiveDateTime,
+    /// Sets of labels as they are stored, of which a graph has few.
+    labels: Mutex<HashMap<Vec<u8>, LabelSet>>,
 }
+
+/// The labels of a node.
+pub(crate) type LabelSet = Arc<[Arc<str>]>;
 
 impl View {
     pub(crate) fn new(graph: PropertyGraph) -> Self {
@@ -31,7 +39,24 @@ impl View {
         let seconds = i64::try_from(since.as_secs()).unwrap_or_default();
         let now =
             Utc::from_timestamp(seconds, since.subsec_nanos()).unwrap_or_default().naive_utc();
-        View { graph, deleted_nodes: HashSet::new(), deleted_edges: HashSet::new(), now }
+        View {
+            graph,
+            deleted_nodes: HashSet::new(),
+            deleted_edges: HashSet::new(),
+            now,
+            labels: Mutex::default(),
+        }
+    }
+
+    /// The same view of the graph after another change.
+    pub(crate) fn with(&self, graph: PropertyGraph) -> Self {
+        View {
+            graph,
+            deleted_nodes: self.deleted_nodes.clone(),
+            deleted_edges: self.deleted_edges.clone(),
+            now: self.now,
+            labels: Mutex::default(),
+        }
     }
 
     /// Refuses to read a deleted node.
@@ -50,20 +75,30 @@ impl View {
     }
 
     /// Labels of a node.
-    pub(crate) fn labels(&self, v: u32) -> Result<Vec<Arc<str>>> {
+    pub(crate) fn labels(&self, v: u32) -> Result<LabelSet> {
         self.check_node(v)?;
         let Some((number, spec)) = self.graph.property(false, LABELS) else {
-            return Ok(Vec::new());
+            return Ok(LabelSet::default());
         };
-        let Some(bytes) = self.graph.encoded_value(v, number)? else { return Ok(Vec::new()) };
+        let Some(bytes) = self.graph.encoded_value(v, number)? else {
+            return Ok(LabelSet::default());
+        };
+        let mut known = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(labels) = known.get(&bytes) {
+            return Ok(Arc::clone(labels));
+        }
         let Some(Stored::List(labels)) = Stored::decode(spec.ty, &bytes) else {
-            return Ok(Vec::new());
+            return Ok(LabelSet::default());
         };
         let label = |label| match label {
             Stored::String(label) => Some(Arc::from(label)),
             _ => None,
         };
-        Ok(labels.into_iter().filter_map(label).collect())
+        let labels: LabelSet = labels.into_iter().filter_map(label).collect();
+        if known.len() < MOST_SETS {
+            known.insert(bytes, Arc::clone(&labels));
+        }
+        Ok(labels)
     }
 
     /// A property of a node; null if it has none.
@@ -99,7 +134,16 @@ impl View {
 
     /// A property of an edge; null if it has none.
     pub(crate) fn edge_property(&self, edge: &EdgeNumbers, name: &str) -> Result<Value> {
-        Ok(self.edge_properties(edge)?.remove(name).unwrap_or_default())
+        self.check_edge(edge)?;
+        let value = |column: &str| -> Result<Option<Value>> {
+            let Some((number, spec)) = self.graph.property(true, column) else { return Ok(None) };
+            let bytes = self.graph.encoded_edge_value(edge, number)?;
+            bytes.map(|bytes| decoded(spec, &bytes)).transpose()
+        };
+        match value(name)? {
+            Some(found) => Ok(found),
+            None => Ok(value(&PropertySpec::any_column(name))?.unwrap_or_default()),
+        }
     }
 
     /// All properties of an edge.
@@ -157,11 +201,14 @@ impl View {
 
     /// The id of a node as an integer: its own, if it is one, else its internal number.
     pub(crate) fn node_id(&self, v: u32) -> Result<i64> {
-        Ok(match self.graph.id_of(v)? {
-            ExternalId::U64(id) => i64::try_from(id).unwrap_or(v.into()),
-            ExternalId::I64(id) => id,
-            _ => v.into(),
-        })
+        Ok(as_integer(&self.graph.id_of(v)?, v))
+    }
+
+    /// The ids by which results name a node.
+    fn node_ids(&self, v: u32) -> Result<Ids> {
+        let external = self.graph.id_of(v)?;
+        let (id, element_id) = (as_integer(&external, v), external.to_string());
+        Ok(Ids { id, element_id, external: Some(external) })
     }
 
     /// The id of an edge as an integer.
@@ -197,13 +244,12 @@ impl View {
         let content = match self.deleted_nodes.contains(&v) {
             true => Content::default(),
             false => Content {
-                names: self.labels(v)?,
+                names: self.labels(v)?.to_vec(),
                 properties: self.node_properties(v)?,
                 ..Content::default()
             },
         };
-        let content =
-            Content { id: self.node_id(v)?, element_id: self.node_element_id(v)?, ..content };
+        let content = Content { ids: self.node_ids(v)?, ..content };
         Ok(Node { vertex: v, content: Some(Arc::new(content)) })
     }
 
@@ -213,12 +259,12 @@ impl View {
             true => Map::new(),
             false => self.edge_properties(edge)?,
         };
-        let end = |v| Ok::<_, QueryError>((self.node_id(v)?, self.node_element_id(v)?));
+        let ids =
+            Ids { id: self.edge_id(edge), element_id: self.edge_element_id(edge)?, external: None };
         let content = Content {
-            id: self.edge_id(edge),
-            element_id: self.edge_element_id(edge)?,
+            ids,
             names: vec![Arc::from(self.edge_type(edge))],
-            ends: [end(edge.source)?, end(edge.destination)?],
+            ends: [self.node_ids(edge.source)?, self.node_ids(edge.destination)?],
             properties,
         };
         Ok(Relationship { edge: Arc::clone(&relationship.edge), content: Some(Arc::new(content)) })
@@ -250,6 +296,15 @@ impl View {
             }
             other => other,
         })
+    }
+}
+
+/// An id as an integer, if it is one of 64 bits; else the number of its node.
+fn as_integer(id: &ExternalId, v: u32) -> i64 {
+    match id {
+        ExternalId::U64(id) => i64::try_from(*id).unwrap_or(v.into()),
+        ExternalId::I64(id) => *id,
+        _ => v.into(),
     }
 }
 

@@ -137,12 +137,13 @@
 //! ```
 
 pub use nakshi_commands::{
-    Error, Result, analysis, changes, cluster, files, info, layout, lookup, names, table, topology,
-    write_back,
+    Error, Result, analysis, changes, cluster, files, info, layout, lookup, names, procedures,
+    rows, table, topology, write_back,
 };
 pub use nakshi_engine as engine;
 pub use nakshi_io as io;
 pub use nakshi_property as property;
+pub use nakshi_query as query;
 #[cfg(feature = "server")]
 pub use nakshi_server as server;
 

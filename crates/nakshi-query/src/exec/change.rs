@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use nakshi_property::{Change, EdgeNumbers, LABELS, PropertySpec, Transaction, Value as Stored};
+use nakshi_property::{
+    Change, EdgeNumbers, EdgePlace, LABELS, PropertySpec, Transaction, Value as Stored,
+};
 use nakshi_store::ExternalId;
 
 use crate::error::{Class, QueryError, Result};
@@ -61,14 +63,7 @@ impl Writer {
         let graph = self.transaction.graph().clone();
         match Arc::get_mut(view) {
             Some(view) => view.graph = graph,
-            None => {
-                *view = Arc::new(View {
-                    graph,
-                    deleted_nodes: view.deleted_nodes.clone(),
-                    deleted_edges: view.deleted_edges.clone(),
-                    now: view.now,
-                });
-            }
+            None => *view = Arc::new(view.with(graph)),
         }
         Ok(())
     }
@@ -164,7 +159,14 @@ impl Writer {
         let timestamp = view.now.and_utc().timestamp_millis();
         self.apply(view, Change::CreateEdge { edge, timestamp, properties: columns })?;
         let edge_type = view.graph.edge_type_number(edge_type).unwrap_or(u64::MAX);
-        Ok(EdgeNumbers { source, edge_type, destination, number, twin: 0 })
+        Ok(EdgeNumbers {
+            source,
+            edge_type,
+            destination,
+            number,
+            twin: 0,
+            place: EdgePlace::default(),
+        })
     }
 
     /// Deletes an edge.

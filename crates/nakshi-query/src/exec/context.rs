@@ -19,6 +19,8 @@ use crate::view::View;
 pub(crate) const BATCH: usize = 1024;
 /// Steps after which the clock and the cancel token are looked at.
 const STEPS: u64 = 256;
+/// Milliseconds between two questions to whoever runs the query.
+const STOP: u64 = 25;
 
 /// Where rows come from.
 pub(crate) trait Source: Send {
@@ -30,6 +32,10 @@ pub(crate) trait Source: Send {
 #[derive(Debug)]
 pub(crate) struct Limits {
     pub(crate) cancel: CancelToken,
+    stop: Option<fn() -> bool>,
+    began: Instant,
+    /// Milliseconds from the beginning to the next question to `stop`.
+    next_stop: AtomicU64,
     pub(crate) deadline: Option<Instant>,
     /// Bytes that rows and groups may take.
     pub(crate) memory: u64,
@@ -38,8 +44,31 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    pub(crate) fn new(cancel: CancelToken, deadline: Option<Instant>, memory: u64) -> Self {
-        Limits { cancel, deadline, memory, used: AtomicU64::new(0), steps: AtomicU64::new(0) }
+    pub(crate) fn new(
+        cancel: CancelToken,
+        stop: Option<fn() -> bool>,
+        deadline: Option<Instant>,
+        memory: u64,
+    ) -> Self {
+        let (used, steps, next_stop) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(STOP));
+        Limits { cancel, stop, began: Instant::now(), next_stop, deadline, memory, used, steps }
+    }
+
+    /// Returns true if whoever runs the query wants it to end.
+    fn is_stopped(&self) -> bool {
+        let Some(stop) = self.stop else { return false };
+        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        if now < self.next_stop.load(Relaxed) {
+            return false;
+        }
+        self.next_stop.store(now.saturating_add(STOP), Relaxed);
+        stop()
+    }
+
+    /// Bytes that may still be taken; `None` for no limit.
+    pub(crate) fn left(&self) -> Option<u64> {
+        let limited = self.memory != u64::MAX;
+        limited.then(|| self.memory.saturating_sub(self.used.load(Relaxed)))
     }
 
     /// Counts a step; looks at the clock now and then.
@@ -50,7 +79,7 @@ impl Limits {
 
     /// Fails if the query has to end.
     pub(crate) fn check(&self) -> Result<()> {
-        if self.cancel.check().is_err() {
+        if self.cancel.check().is_err() || self.is_stopped() {
             return Err(QueryError::run(Class::Cancelled, "Cancelled", "the query was cancelled"));
         }
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {

@@ -135,6 +135,26 @@ pub(super) fn edges_at(
     })
 }
 
+/// The edges between two nodes in a direction.
+fn edges_between(
+    view: &View,
+    from: u32,
+    to: u32,
+    direction: Direction,
+    types: Option<&[u64]>,
+) -> Result<Vec<EdgeNumbers>> {
+    let graph = &view.graph;
+    Ok(match direction {
+        Direction::Out => graph.edges_between(from, types, to)?,
+        Direction::In => graph.edges_between(to, types, from)?,
+        Direction::Both => {
+            let mut found = graph.edges_between(from, types, to)?;
+            found.append(&mut graph.edges_between(to, types, from)?);
+            found
+        }
+    })
+}
+
 /// The node at the other end of an edge.
 pub(super) fn other_end(edge: &EdgeNumbers, v: u32) -> u32 {
     if edge.source == v { edge.destination } else { edge.source }
@@ -171,7 +191,12 @@ pub(super) fn expand(plan: Arc<Plan>, input: Box<dyn Source>) -> Box<dyn Source>
             },
             false => (expand.to == expand.from).then_some(from),
         };
-        let found = edges_at(&cx.view, from, expand.edge.direction, types.as_deref())?.into_iter();
+        let (view, direction, types) = (&cx.view, expand.edge.direction, types.as_deref());
+        let found = match to.filter(|to| *to != from) {
+            Some(to) => edges_between(view, from, to, direction, types)?,
+            None => edges_at(view, from, direction, types)?,
+        };
+        let found = found.into_iter();
         let plan = Arc::clone(&plan);
         Ok(Some(Box::new(Edges { plan, row, from, to, found }) as Box<dyn Feed>))
     }))

@@ -22,4 +22,4 @@ mod write;
 pub(crate) use build::open;
 pub use change::Counters;
 pub(crate) use change::Writer;
-pub(crate) use context::{BATCH, Context, Limits, Source};
+pub(crate) use context::{BATCH, Context, Held, Limits, Source};

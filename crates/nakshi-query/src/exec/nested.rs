@@ -10,7 +10,7 @@ use crate::error::{Class, QueryError, Result};
 use crate::eval::{eval, set};
 use crate::order::Key;
 use crate::plan::Plan;
-use crate::procedure::ProcedureType;
+use crate::procedure::{Called, Caller, ProcedureType};
 use crate::value::{Row, Value};
 
 /// Rows of a plan that runs for one row.
@@ -170,22 +170,42 @@ pub(super) fn call(plan: Arc<Plan>, input: Box<dyn Source>) -> Box<dyn Source> {
                 (_, value) => value,
             });
         }
-        let found = procedure.call(&cx.view.graph, &arguments, &cx.limits.cancel)?;
+        let limits = &cx.limits;
+        let caller = Caller {
+            graph: &cx.view.graph,
+            cancel: &limits.cancel,
+            deadline: limits.deadline,
+            memory: limits.left(),
+        };
+        let mut rows = procedure.call(&caller, &arguments)?;
         if call.passes {
+            rows.try_for_each(|row| row.map(drop))?;
             return Ok(Some(Box::new(Rows(vec![row].into_iter())) as Box<dyn Feed>));
         }
         let places = call.yields.iter().map(|(name, slot)| {
             (signature.columns.iter().position(|(column, _)| **column == **name), *slot)
         });
-        let places: Vec<_> = places.collect();
-        let rows = found.into_iter().map(|values| {
-            let mut row = row.clone();
-            for (place, slot) in &places {
-                let value = place.and_then(|place| values.get(place)).cloned();
-                set(&mut row, *slot, value.unwrap_or_default());
-            }
-            row
-        });
-        Ok(Some(Box::new(Rows(rows.collect::<Vec<_>>().into_iter())) as Box<dyn Feed>))
+        Ok(Some(Box::new(CalledRows { row, rows, places: places.collect() }) as Box<dyn Feed>))
     }))
+}
+
+/// A row, with each of the rows of a procedure.
+struct CalledRows {
+    row: Row,
+    rows: Called,
+    /// Places of columns of the procedure, and the slots that take them.
+    places: Vec<(Option<usize>, usize)>,
+}
+
+impl Feed for CalledRows {
+    fn next(&mut self, cx: &mut Context) -> Result<Option<Row>> {
+        cx.limits.step()?;
+        let Some(values) = self.rows.next().transpose()? else { return Ok(None) };
+        let mut row = self.row.clone();
+        for (place, slot) in &self.places {
+            let value = place.and_then(|place| values.get(place)).cloned();
+            set(&mut row, *slot, value.unwrap_or_default());
+        }
+        Ok(Some(row))
+    }
 }

@@ -14,12 +14,15 @@ use decypher::ast::query::{
     CallSubquery, QueryBody, ReadingClause, RegularQuery, SinglePartBody, SinglePartQuery,
     SingleQuery, SingleQueryKind, UpdatingClause,
 };
+use decypher::ast::schema::{Show, ShowKind, ShowYieldItem, ShowYieldSpec};
 
 use super::expressions::{Chain, Subqueries};
 use super::projections::{Body, Columns};
 use super::scope::Resolver;
 use crate::error::{Class, QueryError, Result};
-use crate::ir::{Branch, Clause, Expr, Name, PathPattern, ProcedureCall, Query, SetItem};
+use crate::ir::{Branch, Clause, Expr, Name, PathPattern, ProcedureCall, Query, SetItem, Slot};
+use crate::procedure::Signature;
+use crate::value::Value;
 
 /// Resolves the only statement of a text.
 pub(super) fn statement(
@@ -37,7 +40,8 @@ pub(super) fn statement(
         }
         QueryBody::Regular(regular) => resolver.regular(regular)?,
         QueryBody::Standalone(call) => resolver.standalone(call)?,
-        QueryBody::SchemaCommand(_) | QueryBody::Show(_) | QueryBody::Use(_) => {
+        QueryBody::Show(show) => resolver.show(show)?,
+        QueryBody::SchemaCommand(_) | QueryBody::Use(_) => {
             let message = "commands on schemas and databases are not supported";
             return Err(QueryError::compile(Class::Unsupported, "UnexpectedSyntax", message, None));
         }
@@ -317,9 +321,10 @@ impl Resolver<'_> {
             let message = format!("procedure '{name}' is unknown");
             return Err(QueryError::compile(Class::Procedure, "ProcedureNotFound", message, place));
         };
+        self.calls = true;
         let signature = procedure.signature();
         let implicit = call.implicit_arguments;
-        let arguments = match implicit {
+        let mut arguments = match implicit {
             true if !all => {
                 let message = "the arguments of a procedure stand in parentheses inside of a query";
                 return Err(self.refuse("InvalidArgumentPassingMode", message, at));
@@ -327,11 +332,16 @@ impl Resolver<'_> {
             true => self.implicit_arguments(signature),
             false => self.all(&call.name.arguments)?,
         };
-        if arguments.len() != signature.arguments.len() {
-            let takes = signature.arguments.len();
-            let message = format!("procedure '{name}' takes {takes} arguments");
+        let takes = signature.arguments.len();
+        let needed = takes.saturating_sub(signature.optional);
+        if !(needed..=takes).contains(&arguments.len()) {
+            let message = match signature.optional {
+                0 => format!("procedure '{name}' takes {takes} arguments"),
+                _ => format!("procedure '{name}' takes {needed} to {takes} arguments"),
+            };
             return Err(self.refuse("InvalidNumberOfArguments", message, at));
         }
+        arguments.resize_with(takes, || Expr::Literal(Value::Null));
         for (argument, (_, ty)) in arguments.iter().zip(&signature.arguments) {
             if let Expr::Literal(value) = argument
                 && !ty.has(value)
@@ -340,16 +350,26 @@ impl Resolver<'_> {
                 return Err(self.refuse("InvalidArgumentType", message, at));
             }
         }
-        let mut columns = Columns::new();
-        let mut yields = Vec::new();
-        let wanted: Vec<(&str, &str, usize)> = match items {
+        let wanted = match items {
             Some(items) => items.iter().map(yielded).collect(),
-            None if all => {
-                signature.columns.iter().map(|(name, _)| (&**name, &**name, at)).collect()
-            }
+            None if all => every(signature, at),
             None => Vec::new(),
         };
-        for (column, alias, at) in wanted {
+        let (yields, columns) = self.yields(&name, signature, &wanted)?;
+        let passes = signature.columns.is_empty();
+        let name = Arc::from(name);
+        Ok((ProcedureCall { name, arguments, yields, filter: None, passes }, columns))
+    }
+
+    /// Slots for columns of a procedure.
+    fn yields(
+        &mut self,
+        name: &str,
+        signature: &Signature,
+        wanted: &[Yielded<'_>],
+    ) -> Result<(Vec<(Name, Slot)>, Columns)> {
+        let (mut columns, mut yields) = (Columns::new(), Vec::new());
+        for &(column, alias, at) in wanted {
             if !signature.columns.iter().any(|(known, _)| known == column) {
                 let message = format!("procedure '{name}' has no column '{column}'");
                 return Err(self.refuse("UndefinedVariable", message, at));
@@ -362,21 +382,73 @@ impl Resolver<'_> {
             yields.push((Arc::from(column), slot));
             columns.push((Arc::from(alias), slot));
         }
-        let passes = signature.columns.is_empty();
-        let name = Arc::from(name);
-        Ok((ProcedureCall { name, arguments, yields, filter: None, passes }, columns))
+        Ok((yields, columns))
+    }
+
+    /// A command that shows what there is: the call of a procedure of that name.
+    fn show(&mut self, show: &Show) -> Result<(Query, Columns)> {
+        let (name, at) = (show_name(&show.kind), show.span.start);
+        let found = self.procedures.find(name);
+        let Some(procedure) = found.filter(|_| show.return_clause.is_none()) else {
+            let message = format!("{name} is not supported in this form; leave out RETURN");
+            let place = Some((self.text, at));
+            return Err(QueryError::compile(
+                Class::Unsupported,
+                "UnexpectedSyntax",
+                message,
+                place,
+            ));
+        };
+        let signature = procedure.signature();
+        let wanted = match &show.yield_items {
+            Some(ShowYieldSpec::Items(items)) => items.iter().map(shown).collect(),
+            Some(ShowYieldSpec::Star { .. }) | None => every(signature, at),
+        };
+        let (yields, columns) = self.yields(name, signature, &wanted)?;
+        let filter = show.where_clause.as_ref().map(|filter| self.expr(filter)).transpose()?;
+        let (name, arguments) = (Arc::from(name), Vec::new());
+        let call = ProcedureCall { name, arguments, yields, filter, passes: false };
+        let slots = columns.iter().map(|(_, slot)| *slot).collect();
+        let branch = Branch { clauses: vec![Clause::Call(call)], columns: slots };
+        Ok((one_branch(branch), columns))
     }
 
     /// Parameters with the names of the arguments.
-    fn implicit_arguments(&mut self, signature: &crate::procedure::Signature) -> Vec<Expr> {
-        let names = signature.arguments.iter().map(|(name, _)| Name::from(name.as_str()));
-        let names: Vec<Name> = names.collect();
+    fn implicit_arguments(&mut self, signature: &Signature) -> Vec<Expr> {
+        let needed = signature.arguments.len().saturating_sub(signature.optional);
+        let named = signature.arguments.iter().take(needed);
+        let names: Vec<Name> = named.map(|(name, _)| Name::from(name.as_str())).collect();
         self.parameters.extend(names.iter().cloned());
         names.into_iter().map(Expr::Parameter).collect()
     }
 }
 
-fn yielded(item: &YieldItem) -> (&str, &str, usize) {
+/// A column of a procedure, the variable that it becomes, and the place of that in the text.
+type Yielded<'t> = (&'t str, &'t str, usize);
+
+/// All columns of a procedure, under their own names.
+fn every(signature: &Signature, at: usize) -> Vec<Yielded<'_>> {
+    signature.columns.iter().map(|(name, _)| (&**name, &**name, at)).collect()
+}
+
+/// The procedure of a command that shows what there is.
+fn show_name(kind: &ShowKind) -> &'static str {
+    match kind {
+        ShowKind::Indexes => "SHOW INDEXES",
+        ShowKind::Constraints => "SHOW CONSTRAINTS",
+        ShowKind::Functions => "SHOW FUNCTIONS",
+        ShowKind::Procedures => "SHOW PROCEDURES",
+        ShowKind::Databases | ShowKind::Database(_) => "SHOW DATABASES",
+    }
+}
+
+fn shown(item: &ShowYieldItem) -> Yielded<'_> {
+    let column = &item.procedure_field;
+    let alias = item.alias.as_ref().map_or(&*column.name, |alias| &*alias.name.name);
+    (&column.name, alias, column.span.start)
+}
+
+fn yielded(item: &YieldItem) -> Yielded<'_> {
     let column = &item.procedure_field;
     let alias = item.alias.as_ref().map_or(column, |alias| &alias.name);
     (&column.name, &alias.name, alias.span.start)

@@ -26,6 +26,8 @@ pub(super) struct Resolver<'t> {
     names: Vec<Name>,
     pub(super) subqueries: Vec<Query>,
     pub(super) parameters: Vec<Name>,
+    /// True if the query calls procedures.
+    pub(super) calls: bool,
     /// The aggregations of the projection that is being resolved; `None` where none may be.
     pub(super) aggregations: Option<Vec<Aggregation>>,
     /// True inside of the arguments of an aggregation.
@@ -50,6 +52,7 @@ impl<'t> Resolver<'t> {
             names: Vec::new(),
             subqueries: Vec::new(),
             parameters: Vec::new(),
+            calls: false,
             aggregations: None,
             aggregates: false,
             suspicion: None,
@@ -96,6 +99,7 @@ impl<'t> Resolver<'t> {
             width: self.names.len(),
             names: self.names,
             parameters: self.parameters,
+            calls: self.calls,
             mode,
         }
     }

@@ -49,7 +49,7 @@ fn element_id(view: &View, values: &[Value]) -> Result<Value> {
 fn labels(view: &View, values: &[Value]) -> Result<Value> {
     match values {
         [Value::Node(node)] => {
-            Ok(Value::list(view.labels(node.vertex)?.into_iter().map(Value::String).collect()))
+            Ok(Value::list(view.labels(node.vertex)?.iter().cloned().map(Value::String).collect()))
         }
         _ => Err(wrong("labels", values)),
     }

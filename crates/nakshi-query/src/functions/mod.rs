@@ -37,6 +37,11 @@ static FUNCTIONS: &[&[Entry]] = &[
     points::FUNCTIONS,
 ];
 
+/// Names of the functions, in lower case.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    entries().map(|entry| entry.name)
+}
+
 fn entries() -> impl Iterator<Item = &'static Entry> {
     FUNCTIONS.iter().flat_map(|some| some.iter())
 }

@@ -23,6 +23,11 @@ impl Zone {
     /// Coordinated universal time.
     pub const UTC: Zone = Zone::Offset(0);
 
+    /// The zone of a name of the IANA database.
+    pub fn of_name(name: &str) -> Option<Self> {
+        name.parse().ok().map(Zone::Named)
+    }
+
     /// Seconds east of UTC at a local time. Of two that a clock shows twice, the earlier; a local time
     /// that a clock leaves out is moved by the length of the gap.
     fn resolve(self, local: NaiveDateTime) -> Option<(NaiveDateTime, i32)> {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gherkin::Step;
-use nakshi_io::CancelToken;
-use nakshi_property::PropertyGraph;
-use nakshi_query::{Procedure, ProcedureType, Procedures, Result, Row, Signature, Value};
+use nakshi_query::{
+    Called, Caller, Procedure, ProcedureType, Procedures, Result, Row, Signature, Value,
+};
 
 use crate::expected::Expected;
 
@@ -21,7 +21,11 @@ impl Procedure for Looked {
         &self.signature
     }
 
-    fn call(&self, _: &PropertyGraph, arguments: &[Value], _: &CancelToken) -> Result<Vec<Row>> {
+    fn about(&self) -> &str {
+        "rows of a table"
+    }
+
+    fn call(&self, _: &Caller<'_>, arguments: &[Value]) -> Result<Called> {
         let wanted: Vec<Expected> = arguments.iter().map(Expected::of).collect();
         let same = |a: &Expected, b: &Expected| match (a, b) {
             (Expected::Int(a), Expected::Float(b)) | (Expected::Float(b), Expected::Int(a)) => {
@@ -31,7 +35,8 @@ impl Procedure for Looked {
         };
         let fits = |row: &&Vec<Expected>| wanted.iter().zip(row.iter()).all(|(a, b)| same(a, b));
         let rows = self.rows.iter().filter(fits);
-        Ok(rows.map(|row| row[wanted.len()..].iter().map(Expected::to_value).collect()).collect())
+        let rows = rows.map(|row| row[wanted.len()..].iter().map(Expected::to_value).collect());
+        Ok(Box::new(rows.map(Ok).collect::<Vec<Result<Row>>>().into_iter()))
     }
 }
 
@@ -42,6 +47,10 @@ pub struct Known(BTreeMap<String, Arc<dyn Procedure>>);
 impl Procedures for Known {
     fn find(&self, name: &str) -> Option<Arc<dyn Procedure>> {
         self.0.get(name).cloned()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.keys().cloned().collect()
     }
 }
 
@@ -55,6 +64,7 @@ impl Known {
         let signature = Signature {
             arguments: fields(arguments),
             columns: fields(columns.trim_end_matches(')')),
+            optional: 0,
         };
         let rows = step.table.iter().flat_map(|table| table.rows.iter().skip(1));
         let rows = rows.map(|row| row.iter().map(|cell| Expected::parse(cell)).collect()).collect();
