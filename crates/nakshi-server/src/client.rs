@@ -326,6 +326,16 @@ impl Client {
         }
     }
 
+    /// The last commit that this client knows of.
+    pub(crate) fn seen(&self) -> u64 {
+        self.seen.load(Relaxed)
+    }
+
+    /// Notes a commit that this client was told of.
+    pub(crate) fn note(&self, commit: u64) {
+        self.seen.fetch_max(commit, Relaxed);
+    }
+
     /// Sleeps, unless the user wants to stop.
     fn pause(&self, time: Duration) -> Result<()> {
         let began = Instant::now();

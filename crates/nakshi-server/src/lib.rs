@@ -19,11 +19,13 @@
 
 mod access;
 mod answer;
+mod asking;
 mod bolt;
 mod channel;
 mod client;
 mod commits;
 mod connection;
+mod cypher;
 mod early;
 mod error;
 mod failure;
@@ -36,6 +38,7 @@ mod login;
 mod logs;
 mod metrics;
 mod outcomes;
+mod packstream;
 mod parts;
 mod placement;
 mod queries;
@@ -47,10 +50,12 @@ mod runs;
 mod serve;
 mod service;
 mod session;
+mod streams;
 mod users;
 mod wire;
 
 pub use access::{Certificate, Role, Tokens};
+pub use asking::RemoteRows;
 pub use client::{Client, ConnectOptions, Ran};
 pub use early::RemoteCommit;
 pub use error::{Error, ErrorKind, Result};

@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use nakshi_io::CancelToken;
-use nakshi_query::{Map, Node, Options, Relationship, Value};
+use nakshi_query::{Map, Options, Value};
 use serde::Deserialize;
 use serde_json::{Value as JsonValue, json};
 
@@ -125,9 +125,11 @@ fn run(
         deadline: Instant::now().checked_add(served.limits.time),
         memory: Some(served.limits.statement_bytes),
         read_only: refusal.is_some(),
+        stop: None,
     };
     let parameters = asked.parameters.into_iter();
-    let parameters: Map = parameters.map(|(name, value)| (name.into(), of_json(value))).collect();
+    let parameters: Map =
+        parameters.map(|(name, value)| (name.into(), Value::of_json(value))).collect();
     let ran = served.database.run(&asked.statement, parameters, &options);
     let mut cursor = ran.map_err(|error| match refusal {
         Some(refusal) if error.is_read_only() => refusal,
@@ -140,7 +142,9 @@ fn run(
         if rows.is_empty() {
             break;
         }
-        values.extend(rows.iter().map(|row| JsonValue::Array(row.iter().map(to_json).collect())));
+        values.extend(
+            rows.iter().map(|row| JsonValue::Array(row.iter().map(Value::to_json).collect())),
+        );
         served.limits.refuse_rows(values.len() as u64)?;
     }
     let bookmark = bookmark(served.database.snapshot().commit());
@@ -159,65 +163,4 @@ fn run(
         });
     }
     Ok(found)
-}
-
-/// A parameter.
-fn of_json(value: JsonValue) -> Value {
-    match value {
-        JsonValue::Null => Value::Null,
-        JsonValue::Bool(value) => Value::Bool(value),
-        // A number beyond both is taken as the nearest float.
-        JsonValue::Number(number) => match number.as_i64() {
-            Some(value) => Value::Int(value),
-            None => Value::Float(number.as_f64().unwrap_or(f64::NAN)),
-        },
-        JsonValue::String(text) => Value::text(text),
-        JsonValue::Array(items) => Value::list(items.into_iter().map(of_json).collect()),
-        JsonValue::Object(entries) => {
-            Value::map(entries.into_iter().map(|(name, value)| (name, of_json(value))))
-        }
-    }
-}
-
-fn map(map: &Map) -> JsonValue {
-    map.iter().map(|(name, value)| (name.to_string(), to_json(value))).collect()
-}
-
-fn node(node: &Node) -> JsonValue {
-    let labels: Vec<&str> = node.labels().iter().map(|label| &**label).collect();
-    json!({"elementId": node.element_id(), "labels": labels, "properties": map(node.properties())})
-}
-
-fn edge(edge: &Relationship) -> JsonValue {
-    json!({
-        "elementId": edge.element_id(),
-        "startNodeElementId": edge.start().1,
-        "endNodeElementId": edge.end().1,
-        "type": edge.edge_type(),
-        "properties": map(edge.properties()),
-    })
-}
-
-/// A value in plain JSON: times are texts, and floats that JSON does not have are texts, too.
-fn to_json(value: &Value) -> JsonValue {
-    match value {
-        Value::Null => JsonValue::Null,
-        Value::Bool(value) => json!(value),
-        Value::Int(value) => json!(value),
-        Value::Float(value) if value.is_finite() => json!(value),
-        Value::String(text) => json!(&**text),
-        Value::Bytes(bytes) => json!(BASE64_STANDARD.encode(bytes)),
-        Value::List(items) => items.iter().map(to_json).collect(),
-        Value::Map(entries) => map(entries),
-        Value::Node(found) => node(found),
-        Value::Relationship(found) => edge(found),
-        Value::Path(path) => {
-            let mut steps: Vec<JsonValue> = path.nodes.iter().take(1).map(node).collect();
-            for (passed, reached) in path.edges.iter().zip(path.nodes.iter().skip(1)) {
-                steps.extend([edge(passed), node(reached)]);
-            }
-            steps.into()
-        }
-        other => json!(other.to_string()),
-    }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use nakshi_io::CancelToken;
 use nakshi_property::{LoadOptions, PropertyStore};
-use nakshi_query::Database;
+use nakshi_query::{Database, NoProcedures, Procedures};
 use nakshi_store::import::Hooks;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -77,6 +77,8 @@ pub struct ServeOptions {
     pub group: Option<GroupOptions>,
     /// The command that runs an algorithm, which the package of Python has; empty for none.
     pub runner: Vec<String>,
+    /// Procedures that queries in Cypher can call.
+    pub procedures: Arc<dyn Procedures>,
 }
 
 impl Default for ServeOptions {
@@ -92,6 +94,7 @@ impl Default for ServeOptions {
             limits: Limits::default(),
             group: None,
             runner: Vec::new(),
+            procedures: Arc::new(NoProcedures),
         }
     }
 }
@@ -297,7 +300,7 @@ fn serve_as(
         tokens: options.tokens,
         users: options.users,
         checks: Semaphore::new(CHECKS),
-        database: Arc::new(Database::new(Arc::clone(&store))),
+        database: Arc::new(Database::new(Arc::clone(&store)).with_procedures(options.procedures)),
         kept,
         cancel: cancel.child(),
         calls: Arc::new(Semaphore::new(limits.calls)),

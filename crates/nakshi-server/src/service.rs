@@ -1,7 +1,6 @@
 //! The interface `nakshi.v1.Graph` on a store.
 
 use std::cell::Cell;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -10,13 +9,13 @@ use nakshi_io::CancelToken;
 use nakshi_property::{BucketSet, PropertyGraph, PropertyStore};
 use nakshi_query::Database;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::access::{Role, Tokens, denied};
 use crate::answer;
 use crate::commits::{self, Made};
+use crate::cypher;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gateway::{Gateway, Here};
 use crate::limits::{KeptStates, Limits};
@@ -27,6 +26,7 @@ use crate::parts;
 use crate::replication::Group;
 use crate::runs;
 use crate::session::{self, Session, fault};
+use crate::streams::{REPLIES, Replies, reply_by};
 use crate::users::Users;
 use crate::v1::commit_async_reply::Reply as OfCommit;
 use crate::v1::graph_server::Graph;
@@ -34,9 +34,9 @@ use crate::v1::pipeline_reply::Reply as OneReply;
 use crate::v1::step::Step as Kind;
 use crate::v1::step_reply::Reply as LastReply;
 use crate::v1::{
-    self, Answer, Commit, CommitAsyncReply, CommitReply, CommitRequest, Fault, NewEdgeNumbersReply,
-    NewEdgeNumbersRequest, PipelineReply, QueryRequest, ResolveReply, ResolveRequest, RunReply,
-    RunRequest, StatusReply, StatusRequest, Step, StepReply,
+    self, Answer, Commit, CommitAsyncReply, CommitReply, CommitRequest, CypherReply, CypherRequest,
+    Fault, NewEdgeNumbersReply, NewEdgeNumbersRequest, PipelineReply, QueryRequest, ResolveReply,
+    ResolveRequest, RunReply, RunRequest, StatusReply, StatusRequest, Step, StepReply,
 };
 use crate::wire;
 
@@ -52,8 +52,6 @@ const AGAIN: Duration = Duration::from_millis(2);
 const LAG: Duration = Duration::from_secs(1);
 /// Replies of a pipeline that wait for its client.
 const ANSWERS: usize = 256;
-/// Replies of a transaction that wait for its client.
-const REPLIES: usize = 16;
 /// Replies to commits that wait for their client.
 const COMMITS: usize = 4 * commits::IN_FLIGHT;
 /// Pause between two looks at whether the server ends.
@@ -507,9 +505,6 @@ fn stay_awake(served: Arc<Served>) {
     });
 }
 
-/// A stream of replies.
-pub(crate) type Replies<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
-
 /// The interface, as tonic calls it.
 #[derive(Clone)]
 pub(crate) struct Service(pub(crate) Arc<Served>);
@@ -528,6 +523,7 @@ impl Graph for Service {
     type CommitAsyncStream = Replies<CommitAsyncReply>;
     type TransactStream = Replies<StepReply>;
     type RunStream = Replies<RunReply>;
+    type CypherStream = Replies<CypherReply>;
 
     async fn query(
         &self,
@@ -664,22 +660,39 @@ impl Graph for Service {
             Error::new(ErrorKind::Overloaded, what)
         })?;
         served.catch_up(request.at_least).await?;
-        let (replies, told) = mpsc::channel(REPLIES);
-        let here = tokio::runtime::Handle::current();
-        tokio::task::spawn_blocking(move || {
-            let (_place, _alone, began) = (admitted, alone, Instant::now());
-            let takes = |reply| {
-                let sent = tokio::time::timeout(served.limits.idle, replies.send(Ok(reply)));
-                here.block_on(sent).is_ok_and(|sent| sent.is_ok())
-            };
+        let idle = served.limits.idle;
+        let work = move |takes: &dyn Fn(RunReply) -> bool| {
+            let (_place, _alone, began) = (admitted.place, alone, Instant::now());
             let ran = runs::run(&served.runner, served.store.path(), &request, takes);
             served.count("run", began, &ran);
-            if let Err(error) = ran {
-                // The client has gone if nobody takes it.
-                let _ = replies.blocking_send(Err(error.into()));
-            }
-        });
-        Ok(Response::new(Box::pin(ReceiverStream::new(told))))
+            ran
+        };
+        Ok(Response::new(reply_by(idle, CancelToken::new(), work)))
+    }
+
+    async fn cypher(
+        &self,
+        mut request: Request<CypherRequest>,
+    ) -> Result<Response<Self::CypherStream>, Status> {
+        let admitted = Self::admitted(&mut request)?;
+        let (served, request) = (Arc::clone(&self.0), request.into_inner());
+        served.refuse_without_all()?;
+        served.catch_up(request.at_least).await?;
+        let (idle, cancel) = (served.limits.idle, served.cancel.child());
+        let stops = cancel.clone();
+        let work = move |takes: &dyn Fn(CypherReply) -> bool| {
+            let (_place, began) = (admitted.place, Instant::now());
+            let terms = cypher::Terms {
+                time: served.limits.time,
+                memory: served.limits.statement_bytes,
+                refusal: served.may_write(admitted.role).err(),
+                cancel,
+            };
+            let ran = cypher::answer(&served.database, request, terms, takes);
+            served.count("cypher", began, &ran);
+            ran
+        };
+        Ok(Response::new(reply_by(idle, stops, work)))
     }
 
     async fn status(&self, _: Request<StatusRequest>) -> Result<Response<StatusReply>, Status> {

@@ -1,7 +1,6 @@
 //! The graph over Bolt, the protocol of Neo4j's drivers: versions 4.4 and 5.0 to 5.4.
 //!
 //! - `version` agrees on a version, and says how versions differ
-//! - `values` encodes and decodes the values of queries
 //! - `replies` writes messages to a client
 //! - `login` finds out who it is
 //! - `statements` has the results and the transaction of a client
@@ -21,7 +20,6 @@ mod login;
 mod replies;
 mod session;
 mod statements;
-mod values;
 mod version;
 
 pub(crate) use listener::serve;

@@ -10,9 +10,9 @@ use bytes::{BufMut, BytesMut};
 use nakshi_query::Value;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
-use super::values::Encoder;
 use super::version::Version;
 use crate::failure::Failure;
+use crate::packstream::Encoder;
 
 /// Bytes of waiting messages that are written without waiting for more.
 const FULL: usize = 64 << 10;
@@ -32,7 +32,12 @@ pub(super) struct Replies<W> {
 impl<W: AsyncWrite + Unpin> Replies<W> {
     pub(super) fn new(writer: W, version: Version) -> Self {
         let (message, waiting) = (BytesMut::new(), BytesMut::new());
-        Replies { writer, encoder: Encoder::new(version), message, waiting }
+        Replies {
+            writer,
+            encoder: Encoder::for_drivers(version.has_element_ids()),
+            message,
+            waiting,
+        }
     }
 
     /// Has points in time counted in UTC, as a client of an old version may ask.

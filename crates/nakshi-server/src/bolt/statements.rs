@@ -9,8 +9,8 @@ use nakshi_io::CancelToken;
 use nakshi_query::{Counters, Cursor, Database, Mode, Options, QueryError, Row, Transaction};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::values;
 use crate::failure::{Failure, bookmark};
+use crate::packstream;
 
 /// Results that a client may have open at once.
 const MOST_OPEN: usize = 1024;
@@ -101,13 +101,13 @@ impl Statements {
             let message = format!("{MOST_OPEN} results are open; read or discard some first");
             return Err(Failure::invalid(message));
         }
-        let parameters = values::parameters(parameters)?;
+        let parameters = packstream::parameters(parameters)?;
         let (terms, until) = match &self.terms {
             Some((begun, until)) => (begun, *until),
             None => (&terms, Instant::now() + terms.time),
         };
         let (memory, read_only) = (Some(terms.memory), terms.refusal.is_some());
-        let options = Options { cancel, deadline: Some(until), memory, read_only };
+        let options = Options { cancel, deadline: Some(until), memory, read_only, stop: None };
         let ran = match &mut self.transaction {
             Some(transaction) => transaction.run(text, parameters, &options),
             None => self.database.run(text, parameters, &options),

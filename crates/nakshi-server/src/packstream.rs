@@ -2,32 +2,45 @@
 
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use boltr::packstream::encode::{
     encode_bool, encode_bytes, encode_float, encode_int, encode_null, encode_string,
     encode_struct_header,
 };
-use boltr::packstream::marker;
-use boltr::types::{BoltDict, BoltValue, tag};
+use boltr::packstream::{decode_value, marker};
+use boltr::types::{BoltDict, BoltNode, BoltPath, BoltValue, tag};
 use bytes::{BufMut, BytesMut};
 use chrono::{DateTime as UtcTime, Days, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
-use nakshi_query::{DateTime, Duration, Map, Node, Path, Point, Relationship, Time, Value, Zone};
+use nakshi_query::{
+    DateTime, Duration, Map, Node, Path, Point, Relationship, Row, Time, Value, Zone,
+};
+use nakshi_store::ExternalId;
 
-use super::version::Version;
+use crate::error::{Error, ErrorKind};
 use crate::failure::Failure;
 
 /// Structure of a point in time with an offset, counted in local seconds, as before version 5.
 const LOCAL_DATE_TIME_OFFSET: u8 = 0x46;
 /// Structure of a point in time with the name of a zone, counted in local seconds, as before version 5.
 const LOCAL_DATE_TIME_ZONE: u8 = 0x66;
+/// Letters before the ids of nodes that tell their types.
+const NUMBER: char = 'n';
+const BIG: char = 'i';
+const TEXT: char = 't';
+const BYTES: char = 'b';
 /// Nanoseconds of a second.
 const NANOS: i64 = 1_000_000_000;
 
-/// How values are written in a version of the protocol.
+/// How values are written for a client.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Encoder {
+pub(crate) struct Encoder {
+    /// True if nodes and edges have ids of text beside those of numbers.
     element_ids: bool,
     /// True if points in time are counted in UTC.
-    pub(super) utc: bool,
+    pub(crate) utc: bool,
+    /// True if a letter before the ids of nodes tells their type.
+    typed: bool,
 }
 
 /// Markers of a list or a dictionary by its length: up to 15, 8, 16 and 32 bits.
@@ -59,17 +72,46 @@ fn nanos(time: NaiveTime) -> i64 {
 }
 
 impl Encoder {
-    pub(super) fn new(version: Version) -> Self {
-        let element_ids = version.has_element_ids();
-        Encoder { element_ids, utc: element_ids }
+    /// As clients of Neo4j read values: from version 5 on with ids of text.
+    pub(crate) fn for_drivers(element_ids: bool) -> Self {
+        Encoder { element_ids, utc: element_ids, typed: false }
     }
 
-    pub(super) fn list(self, out: &mut BytesMut, items: &[Value]) {
+    /// As [`rows`] reads values.
+    pub(crate) fn for_rows() -> Self {
+        Encoder { element_ids: true, utc: true, typed: true }
+    }
+
+    /// The id of a node, which is `text` for drivers.
+    fn id(self, out: &mut BytesMut, text: &str, external: Option<&ExternalId>) {
+        let letter = match external {
+            Some(ExternalId::U64(_) | ExternalId::I64(_)) => NUMBER,
+            Some(ExternalId::Big(_)) => BIG,
+            Some(ExternalId::Bytes(_)) => BYTES,
+            Some(ExternalId::Text(_)) | None => TEXT,
+        };
+        match external {
+            _ if !self.typed => encode_string(out, text),
+            Some(ExternalId::Bytes(bytes)) => {
+                encode_string(out, &format!("{letter}{}", BASE64_STANDARD.encode(bytes)));
+            }
+            _ => encode_string(out, &format!("{letter}{text}")),
+        }
+    }
+
+    pub(crate) fn list(self, out: &mut BytesMut, items: &[Value]) {
         header(out, items.len(), LIST);
         items.iter().for_each(|item| self.value(out, item));
     }
 
-    fn map(self, out: &mut BytesMut, map: &Map) {
+    /// Rows, as a list of lists.
+    pub(crate) fn rows(self, out: &mut BytesMut, rows: &[Row]) {
+        header(out, rows.len(), LIST);
+        rows.iter().for_each(|row| self.list(out, row));
+    }
+
+    /// A dictionary.
+    pub(crate) fn map(self, out: &mut BytesMut, map: &Map) {
         header(out, map.len(), DICT);
         for (name, value) in map {
             encode_string(out, name);
@@ -77,7 +119,7 @@ impl Encoder {
         }
     }
 
-    pub(super) fn value(self, out: &mut BytesMut, value: &Value) {
+    pub(crate) fn value(self, out: &mut BytesMut, value: &Value) {
         match value {
             Value::Null => encode_null(out),
             Value::Bool(value) => encode_bool(out, *value),
@@ -132,7 +174,7 @@ impl Encoder {
         node.labels().iter().for_each(|label| encode_string(out, label));
         self.map(out, node.properties());
         if self.element_ids {
-            encode_string(out, node.element_id());
+            self.id(out, node.element_id(), node.external_id());
         }
     }
 
@@ -145,8 +187,9 @@ impl Encoder {
         self.map(out, edge.properties());
         if self.element_ids {
             encode_string(out, edge.element_id());
-            encode_string(out, edge.start().1);
-            encode_string(out, edge.end().1);
+            let [start, end] = edge.external_ends().map_or([None; 2], |ends| ends.map(Some));
+            self.id(out, edge.start().1, start);
+            self.id(out, edge.end().1, end);
         }
     }
 
@@ -218,6 +261,92 @@ impl Encoder {
     }
 }
 
+/// The rows that [`Encoder::for_rows`] has written as a list of lists.
+///
+/// # Errors
+/// Bytes that it did not write.
+pub(crate) fn rows(bytes: Vec<u8>) -> Result<Vec<Row>, Error> {
+    let broken = || Error::new(ErrorKind::Internal, "internal error: the server told no rows");
+    let mut bytes = BytesMut::from(bytes.as_slice());
+    let Ok(BoltValue::List(rows)) = decode_value(&mut bytes) else { return Err(broken()) };
+    let row = |row: BoltValue| match row {
+        BoltValue::List(values) => values.into_iter().map(shown).collect::<Option<Row>>(),
+        _ => None,
+    };
+    rows.into_iter().map(row).collect::<Option<_>>().ok_or_else(broken)
+}
+
+/// A value of a result; `None` for what is none.
+fn shown(value: BoltValue) -> Option<Value> {
+    Some(match value {
+        BoltValue::List(items) => Value::list(items.into_iter().map(shown).collect::<Option<_>>()?),
+        BoltValue::Dict(entries) => Value::Map(Arc::new(shown_map(entries)?)),
+        BoltValue::Node(node) => Value::Node(shown_node(node)?),
+        BoltValue::Relationship(edge) => {
+            let ends = [
+                (edge.start_node_id, external_of(&edge.start_element_id)?),
+                (edge.end_node_id, external_of(&edge.end_element_id)?),
+            ];
+            let properties = shown_map(edge.properties)?;
+            Value::Relationship(Relationship::shown(
+                (edge.id, edge.element_id),
+                edge.rel_type.into(),
+                ends,
+                properties,
+            ))
+        }
+        BoltValue::Path(path) => shown_path(path)?,
+        other => decode(other).ok()?,
+    })
+}
+
+fn shown_map(entries: BoltDict) -> Option<Map> {
+    entries.into_iter().map(|(name, value)| Some((name.into(), shown(value)?))).collect()
+}
+
+fn shown_node(node: BoltNode) -> Option<Node> {
+    let labels = node.labels.into_iter().map(Arc::from).collect();
+    let external = external_of(&node.element_id)?;
+    Some(Node::shown(node.id, external, labels, shown_map(node.properties)?))
+}
+
+fn shown_path(path: BoltPath) -> Option<Value> {
+    let nodes = path.nodes.into_iter().map(shown_node).collect::<Option<Vec<Node>>>()?;
+    let mut passed = vec![nodes.first()?.clone()];
+    let mut edges = Vec::new();
+    for step in path.indices.chunks(2) {
+        let [edge, node] = step else { return None };
+        let (before, after) = (passed.last()?.clone(), nodes.get(usize::try_from(*node).ok()?)?);
+        let place = usize::try_from(edge.unsigned_abs()).ok()?.checked_sub(1)?;
+        let found = path.rels.get(place)?;
+        let (from, to) = if *edge > 0 { (&before, after) } else { (after, &before) };
+        let end = |node: &Node| Some((node.id(), node.external_id()?.clone()));
+        edges.push(Relationship::shown(
+            (found.id, found.element_id.clone()),
+            found.rel_type.as_str().into(),
+            [end(from)?, end(to)?],
+            shown_map(found.properties.clone())?,
+        ));
+        passed.push(after.clone());
+    }
+    Some(Value::Path(Arc::new(Path { nodes: passed, edges })))
+}
+
+/// The id of a node from its text with a letter.
+fn external_of(text: &str) -> Option<ExternalId> {
+    let mut rest = text.chars();
+    Some(match rest.next()? {
+        NUMBER => match rest.as_str().parse() {
+            Ok(id) => ExternalId::I64(id),
+            Err(_) => ExternalId::U64(rest.as_str().parse().ok()?),
+        },
+        BIG => ExternalId::Big(rest.as_str().to_owned()),
+        TEXT => ExternalId::Text(rest.as_str().to_owned()),
+        BYTES => ExternalId::Bytes(BASE64_STANDARD.decode(rest.as_str()).ok()?),
+        _ => return None,
+    })
+}
+
 /// Days since the first of January 1970.
 fn days(date: NaiveDate) -> i64 {
     date.signed_duration_since(NaiveDate::default()).num_days()
@@ -227,7 +356,7 @@ fn days(date: NaiveDate) -> i64 {
 ///
 /// # Errors
 /// A parameter that is a node, an edge or a path, or a time that no calendar has.
-pub(super) fn parameters(given: BoltDict) -> Result<Map, Failure> {
+pub(crate) fn parameters(given: BoltDict) -> Result<Map, Failure> {
     let one = |(name, value): (String, BoltValue)| match decode(value) {
         Ok(value) => Ok((name.into(), value)),
         Err(why) => {
@@ -238,7 +367,7 @@ pub(super) fn parameters(given: BoltDict) -> Result<Map, Failure> {
     given.into_iter().map(one).collect()
 }
 
-/// A value of PackStream as a value of a query; what is wrong with it otherwise.
+/// A parameter as a value of a query; what is wrong with it otherwise.
 fn decode(value: BoltValue) -> Result<Value, &'static str> {
     const NO_TIME: &str = "is a time that the calendar does not have";
     Ok(match value {
@@ -330,12 +459,11 @@ fn offset_of(seconds: i64) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
-    use boltr::packstream::decode_value;
     use boltr::types::{BoltDate, BoltDateTimeZoneId, BoltDuration, BoltPoint2D, BoltTime};
 
     use super::*;
 
-    const FIVE: Encoder = Encoder { element_ids: true, utc: true };
+    const FIVE: Encoder = Encoder { element_ids: true, utc: true, typed: false };
 
     fn there_and_back(value: BoltValue) -> BoltValue {
         let mut out = BytesMut::new();
@@ -401,7 +529,7 @@ mod tests {
             out.to_vec()
         };
         assert_eq!(written(FIVE), [0xb3, tag::DATE_TIME, 0, 0, 0xc9, 0x0e, 0x10]);
-        let old = Encoder { element_ids: false, utc: false };
+        let old = Encoder { element_ids: false, utc: false, typed: false };
         let shown = [0xb3, LOCAL_DATE_TIME_OFFSET, 0xc9, 0x0e, 0x10, 0, 0xc9, 0x0e, 0x10];
         assert_eq!(written(old), shown);
     }

@@ -1,0 +1,167 @@
+//! Queries in Cypher of a client.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use nakshi_query::{Answer, Class, Counters, Map, QueryError, QueryType, Row, Summary};
+use tonic::Streaming;
+
+use crate::client::Client;
+use crate::connection::Connection;
+use crate::cypher::error_of;
+use crate::error::{Error, ErrorKind, of_unknown_outcome};
+use crate::packstream::{Encoder, rows};
+use crate::v1::cypher_reply::Reply;
+use crate::v1::{CypherReply, CypherRequest, CypherSummary};
+
+/// The rows of a query that a server runs. It ends when this is dropped.
+pub struct RemoteRows {
+    client: Arc<Client>,
+    connection: Arc<Connection>,
+    replies: Streaming<CypherReply>,
+    columns: Vec<Arc<str>>,
+    rows: VecDeque<Row>,
+    /// `None` until the last row has come.
+    summary: Option<CypherSummary>,
+}
+
+impl std::fmt::Debug for RemoteRows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RemoteRows").field("columns", &self.columns).finish_non_exhaustive()
+    }
+}
+
+/// The error of a server as that of a query; its detail is the name of its kind.
+fn of_server(error: &Error) -> QueryError {
+    let class = match error.kind {
+        ErrorKind::Cancelled => Class::Cancelled,
+        ErrorKind::Deadline => Class::Deadline,
+        _ => Class::Store,
+    };
+    QueryError::run(class, error.kind.name(), error.message.clone())
+}
+
+impl Client {
+    /// Runs a query in a transaction of its own. If the server is lost meanwhile, it is not run again, as it
+    /// may have changed the graph.
+    ///
+    /// # Errors
+    /// Errors of the query; those of the server, whose kinds are the details of the errors.
+    pub fn query_cypher(
+        self: &Arc<Self>,
+        text: &str,
+        parameters: &Map,
+        timeout: Option<Duration>,
+        memory: Option<u64>,
+    ) -> Result<RemoteRows, QueryError> {
+        let mut encoded = BytesMut::new();
+        Encoder::for_rows().map(&mut encoded, parameters);
+        let milliseconds = timeout.map_or(0, |time| time.as_millis().max(1));
+        let request = CypherRequest {
+            text: text.to_owned(),
+            parameters: encoded.to_vec(),
+            milliseconds: u64::try_from(milliseconds).unwrap_or(u64::MAX),
+            memory: memory.unwrap_or_default(),
+            at_least: self.seen(),
+        };
+        let first = self.repeated(|connection| {
+            let mut stub = connection.stub.clone();
+            let request = request.clone();
+            let call = async move { Ok(stub.cypher(request).await?.into_inner()) };
+            let begun = self.wait(connection, call).and_then(|mut replies| {
+                let reply = self.wait(connection, replies.message())?;
+                Ok((Arc::clone(connection), replies, reply))
+            });
+            match begun {
+                // It may have run.
+                Err(error) if error.kind == ErrorKind::Unavailable => Ok(Err(error)),
+                begun => begun.map(Ok),
+            }
+        });
+        let first = first.and_then(|first| first.map_err(|error| of_unknown_outcome(error, true)));
+        let (connection, replies, reply) = first.map_err(|error| of_server(&error))?;
+        let mut answer = RemoteRows {
+            client: Arc::clone(self),
+            connection,
+            replies,
+            columns: Vec::new(),
+            rows: VecDeque::new(),
+            summary: None,
+        };
+        answer.take(reply)?;
+        if answer.columns.is_empty() {
+            // There are no rows to be taken before the counts of the changes.
+            answer.fetch()?;
+        }
+        Ok(answer)
+    }
+}
+
+impl RemoteRows {
+    /// Takes a reply.
+    fn take(&mut self, reply: Option<CypherReply>) -> Result<(), QueryError> {
+        match reply.and_then(|reply| reply.reply) {
+            Some(Reply::Columns(columns)) => {
+                self.columns = columns.names.into_iter().map(Arc::from).collect();
+            }
+            Some(Reply::Rows(bytes)) => {
+                self.rows.extend(rows(bytes).map_err(|error| of_server(&error))?);
+            }
+            Some(Reply::Summary(summary)) => {
+                self.client.note(summary.commit);
+                self.summary = Some(summary);
+            }
+            Some(Reply::Fault(fault)) => return Err(error_of(fault)),
+            None => {
+                let what = "the server has ended the query before its last row";
+                return Err(of_server(&Error::new(ErrorKind::Unavailable, what)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for rows, or for the summary behind the last.
+    fn fetch(&mut self) -> Result<(), QueryError> {
+        while self.rows.is_empty() && self.summary.is_none() {
+            let reply = self.client.wait(&self.connection, self.replies.message());
+            self.take(reply.map_err(|error| of_server(&error))?)?;
+        }
+        Ok(())
+    }
+}
+
+impl Answer for RemoteRows {
+    fn columns(&self) -> &[Arc<str>] {
+        &self.columns
+    }
+
+    fn next(&mut self, most: usize) -> Result<Vec<Row>, QueryError> {
+        self.fetch()?;
+        let count = most.min(self.rows.len());
+        Ok(self.rows.drain(..count).collect())
+    }
+
+    fn has_ended(&self) -> bool {
+        self.summary.is_some() && self.rows.is_empty()
+    }
+
+    fn summary(&self) -> Summary {
+        let Some(told) = &self.summary else {
+            let query_type = QueryType::Read;
+            return Summary { counters: Counters::default(), query_type, plan: None };
+        };
+        let counters = Counters {
+            nodes_created: told.nodes_created,
+            nodes_deleted: told.nodes_deleted,
+            relationships_created: told.relationships_created,
+            relationships_deleted: told.relationships_deleted,
+            properties_set: told.properties_set,
+            labels_added: told.labels_added,
+            labels_removed: told.labels_removed,
+        };
+        let query_type = QueryType::of_letters(&told.r#type);
+        Summary { counters, query_type, plan: told.plan.clone() }
+    }
+}

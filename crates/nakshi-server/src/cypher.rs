@@ -1,0 +1,127 @@
+//! Queries in Cypher of clients of Nakshi: their replies, one after the other.
+
+use std::time::{Duration, Instant};
+
+use boltr::packstream::decode_value;
+use boltr::types::BoltValue;
+use bytes::BytesMut;
+use nakshi_io::CancelToken;
+use nakshi_query::{Class, Cursor, Database, Options, Position, QueryError, Summary};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::packstream::{Encoder, parameters};
+use crate::v1::cypher_reply::Reply;
+use crate::v1::{CypherColumns, CypherFault, CypherReply, CypherRequest, CypherSummary};
+
+/// Most rows of a reply.
+const ROWS: usize = 1024;
+/// Bytes of rows from which on a reply goes off.
+const BYTES: usize = 256 << 10;
+
+/// What a server grants a query.
+pub(crate) struct Terms {
+    pub(crate) time: Duration,
+    pub(crate) memory: u64,
+    /// Why it may not change the graph; `None` if it may.
+    pub(crate) refusal: Option<Error>,
+    pub(crate) cancel: CancelToken,
+}
+
+/// Runs a query and hands its replies to `takes`, until that returns false.
+///
+/// # Errors
+/// Parameters that are none; a change that the server refuses. Errors of the query are a reply.
+pub(crate) fn answer(
+    database: &Database,
+    request: CypherRequest,
+    terms: Terms,
+    takes: impl Fn(CypherReply) -> bool,
+) -> Result<()> {
+    let given = match decode_value(&mut BytesMut::from(request.parameters.as_slice())) {
+        Ok(BoltValue::Dict(given)) => given,
+        _ => return Err(Error::new(ErrorKind::Parameter, "the parameters are no dictionary")),
+    };
+    let given = parameters(given).map_err(|why| Error::new(ErrorKind::Parameter, why.message))?;
+    let less = |wanted: u64, most: u64| if wanted == 0 { most } else { wanted.min(most) };
+    let wanted = Duration::from_millis(request.milliseconds);
+    let time = if wanted.is_zero() { terms.time } else { wanted.min(terms.time) };
+    let options = Options {
+        cancel: terms.cancel,
+        stop: None,
+        deadline: Instant::now().checked_add(time),
+        memory: Some(less(request.memory, terms.memory)),
+        read_only: terms.refusal.is_some(),
+    };
+    let send = |reply| takes(CypherReply { reply: Some(reply) });
+    let ran = database.run(&request.text, given, &options);
+    let error = match ran.and_then(|cursor| tell(cursor, database, &send)) {
+        Ok(()) => return Ok(()),
+        Err(error) => error,
+    };
+    match terms.refusal {
+        Some(refusal) if error.is_read_only() => return Err(refusal),
+        // Or else the client has gone, and reads nothing.
+        _ if error.class() == Class::Cancelled => {
+            return Err(Error::new(ErrorKind::Unavailable, "the server ends"));
+        }
+        _ => send(Reply::Fault(fault(&error))),
+    };
+    Ok(())
+}
+
+/// Sends the columns, the rows and the summary.
+fn tell(
+    mut cursor: Cursor,
+    database: &Database,
+    send: &impl Fn(Reply) -> bool,
+) -> Result<(), QueryError> {
+    let names = cursor.columns().iter().map(ToString::to_string).collect();
+    if !send(Reply::Columns(CypherColumns { names })) {
+        return Ok(());
+    }
+    let (encoder, mut most) = (Encoder::for_rows(), 1);
+    loop {
+        let rows = cursor.next(most)?;
+        if rows.is_empty() {
+            break;
+        }
+        let mut out = BytesMut::new();
+        encoder.rows(&mut out, &rows);
+        // Rows that are long come in smaller replies next.
+        most = if out.len() > BYTES { (most / 4).max(1) } else { (most * 4).min(ROWS) };
+        if !send(Reply::Rows(out.to_vec())) {
+            return Ok(());
+        }
+    }
+    send(Reply::Summary(summary(&cursor.summary(), database.snapshot().commit())));
+    Ok(())
+}
+
+fn summary(found: &Summary, commit: u64) -> CypherSummary {
+    let counters = &found.counters;
+    CypherSummary {
+        r#type: found.query_type.letters().to_owned(),
+        plan: found.plan.clone(),
+        nodes_created: counters.nodes_created,
+        nodes_deleted: counters.nodes_deleted,
+        relationships_created: counters.relationships_created,
+        relationships_deleted: counters.relationships_deleted,
+        properties_set: counters.properties_set,
+        labels_added: counters.labels_added,
+        labels_removed: counters.labels_removed,
+        commit,
+    }
+}
+
+fn fault(error: &QueryError) -> CypherFault {
+    let narrow = |number: usize| u32::try_from(number).unwrap_or_default();
+    let (line, column) = error.position().map_or((0, 0), |at| (narrow(at.line), narrow(at.column)));
+    CypherFault { class: error.class().number(), message: error.message().to_owned(), line, column }
+}
+
+/// The error that a fault tells.
+pub(crate) fn error_of(fault: CypherFault) -> QueryError {
+    let class = Class::of_number(fault.class).unwrap_or(Class::Store);
+    let position = Position { line: fault.line as usize, column: fault.column as usize };
+    QueryError::told(class, fault.message, (fault.line > 0).then_some(position))
+}
