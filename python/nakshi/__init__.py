@@ -34,6 +34,7 @@ from .errors import (
     OverloadedError,
     ParameterError,
     ProgramError,
+    QueryError,
     StateExpiredError,
     StorageError,
     StoreError,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from ._core import __version__ as __version__
     from .aio import AsyncRemoteGraph, connect_async
     from .conditions import between, contains, equals, ge, gt, is_null, le, lt, one_of, starts
+    from .cypher import QueryResult
     from .graph import Graph
     from .programs import program
     from .remote import RemoteGraph, connect
@@ -76,6 +78,8 @@ __all__ = [
     "OverloadedError",
     "ParameterError",
     "ProgramError",
+    "QueryError",
+    "QueryResult",
     "RemoteGraph",
     "Result",
     "StateExpiredError",
@@ -121,6 +125,7 @@ _LAZY = {
     "AsyncRemoteGraph": ("aio", "AsyncRemoteGraph"),
     "Graph": ("graph", "Graph"),
     "RemoteGraph": ("remote", "RemoteGraph"),
+    "QueryResult": ("cypher", "QueryResult"),
     "Result": ("result", "Result"),
     "algorithms": ("stores", "algorithms"),
     "backup": ("stores", "backup"),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from .commits import Commit
+from .cypher import QueryResult, Row
 from .errors import ConflictError, ParameterError
 from .pipeline import Pipeline
 from .progress import ProgressArgument
@@ -81,6 +82,34 @@ class AsyncSearch(_Twin[Search]):
     friends_data = _twin(Search.friends_data)
 
 
+class AsyncQueryResult(_Twin[QueryResult]):
+    """The rows of a query in Cypher, by ``async for`` or as a table; see :class:`nakshi.QueryResult`."""
+
+    to_arrow = _twin(QueryResult.to_arrow)
+    to_polars = _twin(QueryResult.to_polars)
+    to_pandas = _twin(QueryResult.to_pandas)
+    single = _twin(QueryResult.single)
+    write = _twin(QueryResult.write)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return self._blocking.columns
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """What the query was and did; see :attr:`nakshi.QueryResult.summary`."""
+        return self._blocking.summary
+
+    def __aiter__(self) -> AsyncQueryResult:
+        return self
+
+    async def __anext__(self) -> Row:
+        if not self._blocking._rows and not await self._aside(self._blocking._more):
+            raise StopAsyncIteration
+        return next(self._blocking)
+
+
 class _Asks(_Twin[Blocking]):
     """The queries and single changes of a graph or a transaction."""
 
@@ -110,6 +139,27 @@ class _Asks(_Twin[Blocking]):
     delete_edge = _twin(Changes.delete_edge)
     change_type = _twin(Changes.change_type)
     set_inverse = _twin(Changes.set_inverse)
+
+    async def query(
+        self,
+        text: str,
+        parameters: Mapping[str, Any] | None = None,
+        /,
+        *,
+        timeout: float | None = None,
+        memory: int | str | None = None,
+        **named: Any,
+    ) -> AsyncQueryResult:
+        """Run a query in openCypher; see :meth:`nakshi.Graph.query`."""
+        asked = partial(
+            self._blocking.query,  # type: ignore[attr-defined]
+            text,
+            parameters,
+            timeout=timeout,
+            memory=memory,
+            **named,
+        )
+        return AsyncQueryResult(await self._aside(asked), self._threads)
 
     @property
     def tao(self) -> AsyncTao:

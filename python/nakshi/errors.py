@@ -7,6 +7,8 @@ so ``except OSError`` or ``except MemoryError`` keep working.
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
     "NakshiError",
     "StoreError",
@@ -23,6 +25,7 @@ __all__ = [
     "BudgetError",
     "StorageError",
     "ProgramError",
+    "QueryError",
     "UnsupportedError",
     "DeadlineError",
     "ClusterError",
@@ -111,6 +114,25 @@ class StorageError(NakshiError, OSError):
 
 class ProgramError(NakshiError):
     """A program of the user's has failed, or cannot be compiled; the message names its line."""
+
+
+class QueryError(NakshiError, ValueError):
+    """A query in Cypher that is wrong, or cannot do what it asks for.
+
+    Attributes:
+        code: status code of Neo4j for the error.
+        position: line and column in the query, both counted from 1; ``None`` where they are not known.
+    """
+
+    def __init__(
+        self, message: str, code: str = "", position: tuple[int, int] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.position = position
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.code, self.position)
 
 
 class UnsupportedError(NakshiError):

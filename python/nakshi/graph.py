@@ -98,6 +98,7 @@ class Graph(Algorithms, Conversions, Walks):
       ``shortest_path``; ``subgraph`` and ``ego`` cut a graph out
     - similarity of pairs: ``jaccard``, ``overlap``, ``cosine``, ``adamic_adar``,
       ``resource_allocation``; ``random_walks``, ``node2vec``
+    - ``query`` in Cypher
     - queries of properties: ``count``, ``get_node_property``, ``get_node_properties``, ``read_node_property``,
       ``get_node_ids``, ``get_neighbor_ids``, ``expand``, ``get_edge_record``, ``get_edge_range``,
       ``get_edge_data``, ``get_edge``, ``get_incoming_edges``, ``find_edges``, ``count_edges``;

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ._core import EdgeRecord, Properties
 from .conditions import Condition, Property, asked
+from .cypher import QueryResult, ask
 from .edge_data import EdgeData, EdgeId, IncomingEdge
 from .errors import ParameterError
 from .progress import ProgressArgument
@@ -27,6 +28,42 @@ class Queries:
     @property
     def _queries(self) -> Properties | Remote:
         raise NotImplementedError
+
+    def query(
+        self,
+        text: str,
+        parameters: Mapping[str, Any] | None = None,
+        /,
+        *,
+        timeout: float | None = None,
+        memory: int | str | None = None,
+        **named: Any,
+    ) -> QueryResult:
+        """Run a query in openCypher.
+
+        >>> rows = g.query("MATCH (n:Person {name: $name})-->(m) RETURN m.name", name="Ann")  # doctest: +SKIP
+
+        A query that only reads sees the state after the last commit, and runs while its rows are taken. One
+        that changes the graph commits before this returns, and runs again after a conflict with others. In
+        a transaction it is a part of that.
+
+        Args:
+            text: the query.
+            parameters: values of its parameters by name.
+            timeout: seconds that it may run for, until its last row is taken.
+            memory: most bytes that its rows and groups may take.
+            named: more parameters; one whose name is an argument of this method goes into ``parameters``.
+
+        Returns:
+            The rows, by iteration or as a table.
+
+        Raises:
+            QueryError: the query is wrong; the message names line and column.
+            ParameterError: a parameter has a value that queries do not take.
+            DeadlineError: it has run past its timeout.
+            BudgetError: it needs more memory than it may take.
+        """
+        return ask(self._queries, text, parameters, named, timeout, memory)
 
     @overload
     def get_node_property(self, id: Id, properties: str) -> Property: ...  # type: ignore[overload-overlap]

@@ -39,7 +39,7 @@ def test_all_methods_are_there(twin: type, other: type) -> None:
         mine, method = getattr(twin, name), getattr(other, name)
         if name in ("batch", "pipeline", "transaction", "transact") or not callable(method):
             continue
-        assert inspect.signature(mine) == inspect.signature(method), name
+        assert inspect.signature(mine).parameters == inspect.signature(method).parameters, name
         assert inspect.iscoroutinefunction(mine) and mine.__doc__, name
 
 

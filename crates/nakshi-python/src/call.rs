@@ -2,12 +2,14 @@
 //! into exceptions.
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nakshi::engine::{CancelToken, Context, Progress};
 use nakshi::store::OpenOptions;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Serialize;
 
@@ -124,7 +126,20 @@ pub fn long<T: Send>(
     sink: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce(&Call) -> Result<T, Failure> + Send,
 ) -> PyResult<T> {
-    let call = Call { cancel: CancelToken::new(), meter: Arc::new(Meter::default()) };
+    long_until(py, sink, CancelToken::new(), work)
+}
+
+/// As [`long`]; what interrupts the call cancels `cancel`.
+///
+/// # Errors
+/// As [`long`].
+pub fn long_until<T: Send>(
+    py: Python<'_>,
+    sink: Option<&Bound<'_, PyAny>>,
+    cancel: CancelToken,
+    work: impl FnOnce(&Call) -> Result<T, Failure> + Send,
+) -> PyResult<T> {
+    let call = Call { cancel, meter: Arc::new(Meter::default()) };
     let mut monitor = Monitor { sink, reported: Position::default(), at: Instant::now() };
     let bell = Bell::default();
     let (outcome, interruption) = std::thread::scope(|scope| {
@@ -180,6 +195,34 @@ pub fn long_json<T: Serialize + Send>(
 ) -> PyResult<String> {
     let result = long(py, sink, work)?;
     Ok(serde_json::to_string(&result).map_err(Failure::from)?)
+}
+
+thread_local! {
+    /// The exception of a signal handler that ran while this thread worked without the interpreter lock.
+    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Runs the handlers of signals; returns true if one raised, for a call in this thread that asks now and
+/// then. [`raised`] has the exception.
+pub fn interrupted() -> bool {
+    Python::attach(|py| match py.check_signals() {
+        Ok(()) => false,
+        Err(error) => {
+            RAISED.with(|raised| *raised.borrow_mut() = Some(error));
+            true
+        }
+    })
+}
+
+/// The exception by which [`interrupted`] returned true.
+pub fn raised() -> Option<PyErr> {
+    RAISED.with(|raised| raised.borrow_mut().take())
+}
+
+/// Parses a duration of an argument.
+pub(crate) fn seconds(argument: &str, seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|error| PyValueError::new_err(format!("{argument}: {error}")))
 }
 
 struct Monitor<'a, 'py> {

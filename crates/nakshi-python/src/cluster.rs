@@ -14,11 +14,11 @@ use nakshi::engine::program::block::{FailedBlock, Functions, ProgramSpec};
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
 
-use crate::call::long;
+use crate::call::{long, seconds};
 use crate::errors::{ClusterError, Failure};
 use crate::outcome::Outcome;
 use crate::programs;
-use crate::store::{Store, seconds, within};
+use crate::store::{Store, within};
 use crate::values::parsed;
 
 /// Serves front-ends that call at `listen` (host and port) until Ctrl-C, or only one of them with

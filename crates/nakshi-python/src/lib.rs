@@ -4,6 +4,7 @@
 //! - [`load`]: loading tables with properties; [`property`], [`changes`]: queries and changes;
 //! - `serve`, `remote`, `on_server`: a server of a graph, and a graph on a server;
 //! - [`conditions`]: property values and conditions; [`temporal`]: dates and times of properties;
+//! - [`cypher`]: values and rows of queries in Cypher;
 //! - [`programs`]: programs of users;
 //! - [`lookup`]: lists, degrees, edges, samples and paths of named vertices;
 //! - [`edge_record`]: the edges of one type of a node; [`values`]: ids and values;
@@ -22,6 +23,7 @@ mod call;
 mod changes;
 mod cluster;
 mod conditions;
+mod cypher;
 mod edge_record;
 mod errors;
 mod load;
@@ -49,6 +51,8 @@ mod _core {
     use crate::builders::{Batches, backup, build, check, export, generate};
     #[pymodule_export]
     use crate::cluster::{run_on_servers, serve};
+    #[pymodule_export]
+    use crate::cypher::QueryRows;
     #[pymodule_export]
     use crate::edge_record::{Record, RecordIterator};
     #[pymodule_export]

@@ -1,6 +1,5 @@
 //! Queries, edge records and errors of a server.
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,6 +13,7 @@ use nakshi::server::{
 use pyo3::import_exception;
 use pyo3::prelude::*;
 
+use crate::call::raised;
 use crate::errors::{
     BudgetError, ConflictError, CorruptError, DeadlineError, Failure, InternalError, NakshiError,
     ParameterError, StorageError, StoreLockedError, StorePoisonedError, UnknownVertexError,
@@ -29,30 +29,11 @@ import_exception!(nakshi.errors, UnavailableError);
 /// The error of changes in a pipeline.
 const NO_CHANGES: &str = "a pipeline makes no changes; use batch() or a transaction of the graph";
 
-thread_local! {
-    /// The exception of a signal handler that ran while this thread waited for a server.
-    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
-}
-
-/// Runs the handlers of signals; returns true if one raised.
-pub(crate) fn interrupted() -> bool {
-    Python::attach(|py| match py.check_signals() {
-        Ok(()) => false,
-        Err(error) => {
-            RAISED.with(|raised| *raised.borrow_mut() = Some(error));
-            true
-        }
-    })
-}
-
 /// The exception of an error.
 fn exception(error: &server::Error) -> PyErr {
     let text = error.message.clone();
     match error.kind {
-        ErrorKind::Cancelled => {
-            let raised = RAISED.with(|raised| raised.borrow_mut().take());
-            raised.unwrap_or_else(|| NakshiError::new_err(text))
-        }
+        ErrorKind::Cancelled => raised().unwrap_or_else(|| NakshiError::new_err(text)),
         ErrorKind::UnknownNode => UnknownVertexError::new_err(text),
         ErrorKind::Parameter => ParameterError::new_err(text),
         ErrorKind::Conflict => ConflictError::new_err(text),

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use nakshi::procedures::Algorithms;
 use nakshi::property::{
     Condition, EdgeData, EdgeId, LoadOptions, LogEntries, LogEntry, Projection, PropertyGraph,
     PropertyStore, QueryOrder, Transaction, project, tao,
 };
+use nakshi::query::{Database, Options};
 use nakshi::store::ExternalId;
 use nakshi::store::import;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -14,9 +16,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 use crate::builders::hooks;
-use crate::call::{long, long_json};
+use crate::call::{interrupted, long, long_json, long_until, seconds};
 use crate::changes::changes_of;
 use crate::conditions::{Asked, wanted, wanted_of_edges};
+use crate::cypher::{self, QueryRows};
 use crate::edge_record::Record;
 use crate::errors::Failure;
 use crate::outcome::Outcome;
@@ -51,12 +54,19 @@ pub struct PyProperties(PropertySource);
 enum PropertySource {
     /// A store and its path. The lock is held for moments only, and with the interpreter lock, so
     /// `fork` never finds it locked.
-    Store(PathBuf, Mutex<Option<Arc<PropertyStore>>>),
+    Store(PathBuf, Mutex<Option<Opened>>),
     /// The state after one commit.
-    Snapshot(PropertyGraph),
+    Snapshot(PropertyGraph, Database),
     /// A transaction; `None` once it has ended. Nobody waits for the interpreter lock while it holds this
     /// lock.
-    Transaction(Mutex<Option<Box<Transaction>>>),
+    Transaction(Mutex<Option<Box<Transaction>>>, Database),
+}
+
+/// A store, and the same store as queries in Cypher see it.
+#[derive(Clone)]
+struct Opened {
+    store: Arc<PropertyStore>,
+    database: Database,
 }
 
 impl PyProperties {
@@ -64,23 +74,37 @@ impl PyProperties {
     pub fn graph(&self) -> PyResult<PropertyGraph> {
         match &self.0 {
             PropertySource::Store(..) => Ok(self.store()?.snapshot()),
-            PropertySource::Snapshot(graph) => Ok(graph.clone()),
-            PropertySource::Transaction(transaction) => {
+            PropertySource::Snapshot(graph, _) => Ok(graph.clone()),
+            PropertySource::Transaction(transaction, _) => {
                 Ok(held(transaction).as_ref().ok_or_else(ended)?.graph().clone())
             }
         }
     }
 
     pub(crate) fn store(&self) -> PyResult<Arc<PropertyStore>> {
+        Ok(self.opened()?.store)
+    }
+
+    /// What queries in Cypher ask.
+    fn database(&self) -> PyResult<Database> {
         match &self.0 {
-            PropertySource::Store(path, store) => {
-                let store = store.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                Ok(store.ok_or_else(|| Failure::Closed(path.display().to_string()))?)
+            PropertySource::Store(..) => Ok(self.opened()?.database),
+            PropertySource::Snapshot(_, database) | PropertySource::Transaction(_, database) => {
+                Ok(database.clone())
             }
-            PropertySource::Snapshot(_) => {
+        }
+    }
+
+    fn opened(&self) -> PyResult<Opened> {
+        match &self.0 {
+            PropertySource::Store(path, opened) => {
+                let opened = opened.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                Ok(opened.ok_or_else(|| Failure::Closed(path.display().to_string()))?)
+            }
+            PropertySource::Snapshot(..) => {
                 Err(PyTypeError::new_err("a snapshot does not change; change the graph it is of"))
             }
-            PropertySource::Transaction(_) => {
+            PropertySource::Transaction(..) => {
                 Err(PyTypeError::new_err("a transaction does not do that; the graph does"))
             }
         }
@@ -169,18 +193,24 @@ impl PyProperties {
             store.snapshot().entry().refuse_share(&path)?;
             Ok(store)
         })?;
-        Ok(PyProperties(PropertySource::Store(path, Mutex::new(Some(store.shared())))))
+        let store = store.shared();
+        let database = Database::new(Arc::clone(&store));
+        let database = database.with_procedures(Arc::new(Algorithms::default()));
+        Ok(PyProperties(PropertySource::Store(path, Mutex::new(Some(Opened { store, database })))))
     }
 
     /// The graph in its present state; later commits do not change it.
     fn snapshot(&self) -> PyResult<Self> {
-        Ok(PyProperties(PropertySource::Snapshot(self.graph()?)))
+        let graph = self.graph()?;
+        let database = self.database()?.at(graph.clone());
+        Ok(PyProperties(PropertySource::Snapshot(graph, database)))
     }
 
     /// Releases the store; every later call raises. Running calls finish first.
     fn close(&self, py: Python<'_>) {
-        if let PropertySource::Store(_, store) = &self.0 {
-            let store = store.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let PropertySource::Store(_, opened) = &self.0 {
+            let opened = opened.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let store = opened.map(|opened| opened.store);
             // Commits for which nobody waits get to the disk; who waits for one gets its error.
             // The next handle finds the lock of the writer free, whatever a thread in the background does.
             py.detach(|| {
@@ -205,7 +235,7 @@ impl PyProperties {
         let graph = self.graph()?;
         let log = match &self.0 {
             PropertySource::Store(..) => self.store()?.log_bytes(),
-            PropertySource::Snapshot(_) | PropertySource::Transaction(_) => 0,
+            PropertySource::Snapshot(..) | PropertySource::Transaction(..) => 0,
         };
         Ok((graph.num_nodes(), graph.num_edges(), graph.commit(), log))
     }
@@ -230,12 +260,12 @@ impl PyProperties {
             false => store.transaction(),
         });
         let begun = Mutex::new(Some(Box::new(begun.map_err(Failure::from)?)));
-        Ok(PyProperties(PropertySource::Transaction(begun)))
+        Ok(PyProperties(PropertySource::Transaction(begun, self.database()?)))
     }
 
     /// Ends a transaction with a commit or without; returns the number of the commit.
     fn end(&self, py: Python<'_>, commits: bool) -> PyResult<u64> {
-        let PropertySource::Transaction(transaction) = &self.0 else {
+        let PropertySource::Transaction(transaction, _) = &self.0 else {
             return Err(PyTypeError::new_err("this is no transaction"));
         };
         let transaction = held(transaction).take().ok_or_else(ended)?;
@@ -252,7 +282,7 @@ impl PyProperties {
 
     /// Makes changes as one durable commit, or in a transaction: how many of them changed something.
     fn commit(&self, py: Python<'_>, changes: Vec<Bound<'_, PyTuple>>) -> PyResult<u64> {
-        if let PropertySource::Transaction(transaction) = &self.0 {
+        if let PropertySource::Transaction(transaction, _) = &self.0 {
             let changes = changes_of(&changes)?;
             let changed = py.detach(|| {
                 let mut held = held(transaction);
@@ -273,7 +303,7 @@ impl PyProperties {
 
     /// Makes changes as one commit, or commits a transaction, and returns before it is durable.
     fn commit_async(&self, py: Python<'_>, changes: Vec<Bound<'_, PyTuple>>) -> PyResult<PyTicket> {
-        if let PropertySource::Transaction(transaction) = &self.0 {
+        if let PropertySource::Transaction(transaction, _) = &self.0 {
             let transaction = held(transaction).take().ok_or_else(ended)?;
             let (store, changed) = (Arc::clone(transaction.store()), transaction.len() as u64);
             let commit = py.detach(|| transaction.commit_async()).map_err(Failure::from)?;
@@ -306,6 +336,43 @@ impl PyProperties {
     fn refresh(&self, py: Python<'_>) -> PyResult<bool> {
         let store = self.store()?;
         long(py, None, |call| Ok(store.refresh_until(&call.cancel)?))
+    }
+
+    /// Runs a query in Cypher, in a transaction of its own, or in this one.
+    #[pyo3(signature = (text, parameters, *, timeout = None, memory = None))]
+    fn query(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        parameters: &Bound<'_, PyDict>,
+        timeout: Option<f64>,
+        memory: Option<u64>,
+    ) -> PyResult<QueryRows> {
+        let database = self.database()?;
+        let parameters = cypher::parameters(parameters)?;
+        let long = py.detach(|| database.is_long(text)).map_err(Failure::from)?;
+        let cancel = nakshi::io::CancelToken::new();
+        let stop = (!long).then_some(interrupted as fn() -> bool);
+        let options = Options { cancel: cancel.clone(), stop, memory, ..Options::default() };
+        let options = match timeout {
+            Some(allowed) => options.with_timeout(seconds("timeout", allowed)?),
+            None => options,
+        };
+        let run = || match &self.0 {
+            PropertySource::Transaction(transaction, _) => {
+                let mut held = held(transaction);
+                let mut begun = held.take().map(|begun| *begun);
+                let ran = database.run_in(&mut begun, text, parameters, &options);
+                *held = begun.map(Box::new);
+                ran
+            }
+            _ => database.run(text, parameters, &options),
+        };
+        let cursor = match long {
+            true => long_until(py, None, cancel.clone(), |_| Ok(run()?))?,
+            false => py.detach(run).map_err(Failure::from)?,
+        };
+        Ok(QueryRows::new(Box::new(cursor), long.then_some(cancel)))
     }
 
     /// Freezes the log into a fragment, and merges full tiers of fragments; describes the fragments as JSON.
@@ -557,7 +624,7 @@ impl PyProperties {
     /// A number for a new edge, which no edge has had.
     fn new_edge_number(&self) -> PyResult<u64> {
         Ok(match &self.0 {
-            PropertySource::Transaction(transaction) => {
+            PropertySource::Transaction(transaction, _) => {
                 held(transaction).as_ref().ok_or_else(ended)?.store().new_edge_number()
             }
             _ => self.store()?.new_edge_number(),

@@ -11,13 +11,13 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
+use crate::call::{interrupted, seconds};
 use crate::changes::changes_of;
 use crate::conditions::{Asked, conditions};
+use crate::cypher::{self, QueryRows};
 use crate::edge_record::Record;
-use crate::errors::Failure;
-use crate::on_server::{
-    Pipeline, RecordOnServer, Source, asked, edge, edges, interrupted, no_edge,
-};
+use crate::errors::{Failure, UnsupportedError};
+use crate::on_server::{Pipeline, RecordOnServer, Source, asked, edge, edges, no_edge};
 use crate::outcome::Outcome;
 use crate::property::ended;
 use crate::values::{
@@ -101,6 +101,28 @@ impl Remote {
 
 #[pymethods]
 impl Remote {
+    /// Runs a query in Cypher, in a transaction of its own.
+    #[pyo3(signature = (text, parameters, *, timeout = None, memory = None))]
+    fn query(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        parameters: &Bound<'_, PyDict>,
+        timeout: Option<f64>,
+        memory: Option<u64>,
+    ) -> PyResult<QueryRows> {
+        let source = self.source()?;
+        let Source::Client(client) = &*source else {
+            return Err(UnsupportedError::new_err(
+                "a transaction on a server takes no queries in Cypher; ask the graph, or a driver of Neo4j",
+            ));
+        };
+        let parameters = cypher::parameters(parameters)?;
+        let timeout = timeout.map(|timeout| seconds("timeout", timeout)).transpose()?;
+        let answer = py.detach(|| client.query_cypher(text, &parameters, timeout, memory));
+        Ok(QueryRows::new(Box::new(answer.map_err(Failure::from)?), None))
+    }
+
     /// Connects to a server.
     #[new]
     #[pyo3(signature = (address, *, token = None, ca = None, timeout = None, linearizable = false))]

@@ -2,8 +2,10 @@
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use nakshi::procedures::Algorithms;
 use nakshi::property::PropertyStore;
 use nakshi::server::{
     Certificate, GroupOptions, Limits, LogFormat, ServeOptions, Server, Tokens, Users,
@@ -67,6 +69,7 @@ pub fn serve_graph(
         users: users.as_deref().map(Users::read).transpose().map_err(Failure::from)?,
         limits,
         runner,
+        procedures: Arc::new(Algorithms::default()),
         group: hosts.map(|hosts| group(hosts, listen, ca, replicas, keep_log)).transpose()?,
     };
     long(py, None, |call| {

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use nakshi::engine::{CancelToken, Context, EngineMode};
 use nakshi::lookup::VertexLookup;
@@ -19,7 +18,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::builders::hooks;
-use crate::call::{Call, long, long_json};
+use crate::call::{Call, long, long_json, seconds};
 use crate::errors::Failure;
 use crate::outcome::Outcome;
 use crate::property::PyProperties;
@@ -530,12 +529,6 @@ pub(crate) fn within(context: Context, timeout: Option<f64>) -> PyResult<Context
         Some(timeout) => context.with_timeout(seconds("timeout", timeout)?),
         None => context,
     })
-}
-
-/// Parses a duration of an argument.
-pub(crate) fn seconds(argument: &str, seconds: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(seconds)
-        .map_err(|error| PyValueError::new_err(format!("{argument}: {error}")))
 }
 
 /// A context with these limits.

@@ -7,7 +7,7 @@ memory small, so that a memory cap is spent on the graph.
 
 Inside: ``commands`` (import, info, check, backup, compact, cost, layout, cache-plan, export, generate),
 ``plots`` (plot), ``algorithms`` (run, estimate), ``servers`` (serve, add-user, status), ``clusters`` (cluster,
-worker), ``queries`` (get, neighbors, find), ``benches`` (bench) on ``workloads``, ``lookups``
+worker), ``queries`` (get, neighbors, find), ``cypher`` (query), ``benches`` (bench) on ``workloads``, ``lookups``
 (degree, path, subgraph), ``similarities`` and ``walks`` (more of run), ``logs`` (log, apply),
 ``completion``, ``options`` (what they share), ``output`` (text, JSON).
 """
@@ -38,6 +38,7 @@ from .commands import (
     layout,
 )
 from .completion import completion
+from .cypher import query
 from .logs import apply, log
 from .lookups import degree, path, subgraph
 from .plots import plot
@@ -96,6 +97,7 @@ for _command in (
     path,
     subgraph,
     find,
+    query,
     run,
     estimate,
     cost,

@@ -10,8 +10,8 @@ import click
 
 from .._core import Properties
 from . import options, workloads
+from .options import TOKEN
 from .output import print_json
-from .servers import TOKEN
 
 
 @click.command()

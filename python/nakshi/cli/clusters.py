@@ -11,8 +11,8 @@ import click
 from ..declared import DECLARATIONS
 from . import options
 from .algorithms import option
+from .options import TOKEN
 from .output import print_json, print_pairs, print_table, state
-from .servers import TOKEN
 
 if TYPE_CHECKING:
     from ..advice import Advice

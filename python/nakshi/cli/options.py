@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, get_args
 
@@ -69,6 +70,24 @@ def order(help: str) -> Callable[[F], F]:
         show_default=True,
         help=help,
     )
+
+
+#: Variable with the token of a client.
+TOKEN = "NAKSHI_TOKEN"
+token_file = click.option(
+    "--token-file",
+    type=click.File(),
+    metavar="FILE",
+    help=f"The token of this client; else the variable {TOKEN}.",
+)
+ca = file(
+    "--ca", "Certificates (PEM) by which that of the server is trusted, for encrypted connections."
+)
+
+
+def token(given: Any) -> str | None:
+    """The token of a client: from the file of ``--token-file``, or from the environment."""
+    return os.environ.get(TOKEN) if given is None else given.read().strip()
 
 
 #: Options of an import that its estimate takes, too.

@@ -37,7 +37,7 @@ def get(
     store: str, id: str, properties: tuple[str, ...], memory: int | None, as_json: bool
 ) -> None:
     """Show the PROPERTIES of the node ID of STORE; all of them by default."""
-    found = _open(store, memory).get_node_property(id, properties or None)
+    found = open_graph(store, memory).get_node_property(id, properties or None)
     if as_json:
         print_json({"id": id, "properties": _plain(found)})
     else:
@@ -77,7 +77,7 @@ def neighbors(
         lookups.neighbors_of(plain, ids, direction or "out", memory, as_json)
         return
     [id] = ids
-    graph = _open(store, memory)
+    graph = open_graph(store, memory)
     found = graph._queries.get_neighbor_ids(id, edge_type, _wanted(where), text=True)
     if not edges:
         _list(found, as_json)
@@ -125,7 +125,7 @@ def find(
     'NAME in (A,B)' takes any of some values, 'NAME notin (A,B)' none of them, and 'C1 or C2' joins
     conditions on one property: 'age<18 or age>=65'.
     """
-    queries, wanted = _open(store, memory)._queries, _wanted(where)
+    queries, wanted = open_graph(store, memory)._queries, _wanted(where)
     order: dict[str, Any] = {"order_by": order_by, "descending": descending, "limit": limit}
     if edge_type is not None and not edges:
         raise click.UsageError("--type is a type of edges; it goes with --edges")
@@ -158,15 +158,15 @@ def find(
 def open_properties(store: str) -> Graph:
     """A graph for one query, with properties or without."""
     try:
-        return _open(store, None)
+        return open_graph(store, None)
     except UnsupportedError:
         from ..graph import Graph
 
         return Graph(store)
 
 
-def _open(store: str, memory: int | None) -> Graph:
-    """Open a graph for one query; large files stay on disk if the layout allows it."""
+def open_graph(store: str, memory: int | None) -> Graph:
+    """Open a graph for queries; large files stay on disk if the layout allows it."""
     from ..graph import Graph
 
     graph = Graph(store)

@@ -16,8 +16,6 @@ from ..units import format_size
 from . import options
 from .output import print_json, print_pairs
 
-#: Variable with the token of a client.
-TOKEN = "NAKSHI_TOKEN"
 #: Seconds for another server to tell its state.
 _WORD = 2.0
 
@@ -312,22 +310,14 @@ def add_user(file: str, name: str, role: str | None, password_file: Any) -> None
 
 @click.command()
 @click.argument("address", metavar="nakshi://HOST:PORT")
-@click.option(
-    "--token-file",
-    type=click.File(),
-    metavar="FILE",
-    help=f"The token of this client; else the variable {TOKEN}.",
-)
-@options.file(
-    "--ca",
-    "Certificates (PEM) by which that of the server is trusted, for encrypted connections.",
-)
+@options.token_file
+@options.ca
 @options.as_json
 def status(address: str, token_file: Any, ca: str | None, as_json: bool) -> None:
     """Describe the servers at an address, one line each: role, process, last commit, lag."""
     from ..remote import connect
 
-    token = os.environ.get(TOKEN) if token_file is None else token_file.read().strip()
+    token = options.token(token_file)
     with connect(address, token=token, ca=ca) as graph:
         found = graph.status()
     servers = [_server(found.pop("own") or address, found)]
