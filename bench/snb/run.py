@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
+import multiprocessing
 import queue
 import shutil
 import sys
@@ -28,6 +29,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import harness
+import nakshi
 import neo4j
 from harness import measure, study
 from snb import queries, stores
@@ -83,8 +85,8 @@ class Study(harness.Study):
         store = work / "served.nakshi"
         shutil.rmtree(store, ignore_errors=True)
         shutil.copytree(work / "built.nakshi", store)
-        with stores.nakshi_server(store) as address:
-            yield address
+        with stores.nakshi_server(store) as server:
+            yield server.bolt
 
     @contextlib.contextmanager
     def neo4j(self, programs: Neo4j, work: Path) -> Iterator[str]:
@@ -228,12 +230,138 @@ def mix(page: Study) -> None:
     page.section("Mix", ["", "queries/s", "Nakshi has"], rows, what)
 
 
+#: A look-up of one node.
+POINT = "MATCH (n:Person {id: $id}) RETURN n.firstName"
+
+
+def points(page: Study) -> None:
+    """Measures look-ups of one node: in process, over loopback by turns, and by many clients."""
+    ids = [row["id"] for row in page.network.nodes["Person"]]
+    store = page.options.work / "snb" / "built.nakshi"
+    with nakshi.open(store) as graph:
+        graph.load_properties(progress=False)
+        here = spread(lambda id: graph.query(POINT, id=id).single(), ids)
+    rows = [["Nakshi, in process", *here, "-"]]
+    with page.drivers() as drivers, contextlib.ExitStack() as stack:
+        sessions = [stack.enter_context(driver.session()) for driver in drivers]
+        asks = [lambda id, s=s: s.run(POINT, id=id).single() for s in sessions]
+        found = [spread(ask, ids) for _ in range(2) for ask in asks]
+    for system, each in zip(page.systems, found[len(page.systems) :]):
+        rates = [many(page, system, ids) for _ in range(page.options.runs)]
+        rows.append([f"{system.name}, over loopback", *each, f"{measure.median(rates):,.0f}"])
+    clients = page.options.readers
+    head = ["", "p50, us", "p99, us", f"queries/s of {clients} clients"]
+    page.section("Look-ups of one node", head, rows, f"`{POINT}`; each client is a process.")
+
+
+def spread(ask: Callable[[Any], Any], ids: list[Any]) -> list[str]:
+    """Median and 99th percentile of a look-up, in microseconds."""
+    times = []
+    for id in itertools.islice(itertools.cycle(ids), 3000):
+        began = time.perf_counter()
+        ask(id)
+        times.append(1e6 * (time.perf_counter() - began))
+    times.sort()
+    return [f"{times[len(times) // 2]:,.0f}", f"{times[len(times) * 99 // 100]:,.0f}"]
+
+
+def many(page: Study, system: System, ids: list[Any]) -> float:
+    """Look-ups in a second of many clients."""
+    count = page.options.readers
+    with system.serving() as address, multiprocessing.get_context("spawn").Pool(count) as pool:
+        return sum(pool.starmap(look_up, [(address, ids)] * count, chunksize=1))
+
+
+def look_up(address: str, ids: list[Any], seconds: float = 5.0) -> float:
+    """Look-ups in a second of a client."""
+    with neo4j.GraphDatabase.driver(address) as driver, driver.session() as session:
+        session.run(POINT, id=ids[0]).consume()
+        done, began = 0, time.perf_counter()
+        while (passed := time.perf_counter() - began) < seconds:
+            session.run(POINT, id=ids[done % len(ids)]).single()
+            done += 1
+        return done / passed
+
+
+#: Many rows, and a query that runs for ever.
+STREAM = "UNWIND range(1, $rows) AS i RETURN i, i % 1000 AS j"
+ENDLESS = "UNWIND range(1, 1000000) AS a UNWIND range(1, 1000000) AS b RETURN count(a + b)"
+
+
+def streams(page: Study) -> None:
+    """Measures a stream of many rows, and how soon the server is free of a query that is given up."""
+    store = page.options.work / "snb" / "built.nakshi"
+    rows: list[list[Any]] = []
+    with stores.nakshi_server(store) as server, neo4j.GraphDatabase.driver(server.bolt) as driver:
+        with driver.session() as session:
+            session.run(STREAM, rows=100_000).consume()
+            before, began = peak(server.pid), time.perf_counter()
+            result = session.run(STREAM, rows=page.options.rows)
+            next(result)
+            first = 1e3 * (time.perf_counter() - began)
+            count = 1 + sum(1 for _ in result)
+            assert count == page.options.rows
+            grown = (peak(server.pid) - before) / 2**20
+        rows.append([f"{count:,} rows: first row, ms", f"{first:.1f}"])
+        rows.append([f"{count:,} rows: growth of the server's memory, MiB", f"{grown:.1f}"])
+        with driver.session() as session:
+            late = []
+            for _ in range(5):
+                began = time.perf_counter()
+                with contextlib.suppress(neo4j.exceptions.Neo4jError):
+                    with session.begin_transaction(timeout=0.3) as transaction:
+                        transaction.run(ENDLESS).consume()
+                late.append(time.perf_counter() - began - 0.3)
+        rows.append(["query past its time of 0.3 s: over it, s", f"{measure.median(late):.3f}"])
+        with nakshi.connect(server.own) as own:
+            gone = [after_kill(server.bolt, own) for _ in range(5)]
+        rows.append(["client killed: until the server is free, s", f"{measure.median(gone):.3f}"])
+    page.section("Streams and queries that are given up", ["", "Nakshi"], rows)
+
+
+def peak(pid: int) -> int:
+    """Largest resident memory of a process so far, in bytes."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise SystemExit("the server has ended")
+
+
+def after_kill(address: str, own: nakshi.RemoteGraph) -> float:
+    """Seconds from the end of a client to that of its query."""
+    client = multiprocessing.get_context("spawn").Process(target=never_ends, args=(address,))
+    client.start()
+    # This question is a running call itself.
+    while own.status()["running_calls"] < 2:
+        time.sleep(0.01)
+    client.kill()
+    began = time.perf_counter()
+    while own.status()["running_calls"] > 1:
+        time.sleep(0.002)
+    seconds = time.perf_counter() - began
+    client.join()
+    return seconds
+
+
+def never_ends(address: str) -> None:
+    with neo4j.GraphDatabase.driver(address) as driver:
+        driver.execute_query(ENDLESS)
+
+
 def main() -> None:
-    parts = {"answers": answers, "latencies": latencies, "mix": mix}
+    parts = {
+        "answers": answers,
+        "latencies": latencies,
+        "mix": mix,
+        "points": points,
+        "streams": streams,
+    }
     parser = study.parser(__doc__, threads=None, runs=3, parts=parts)
     parser.add_argument("archive", type=Path, help="the benchmark's files, as a tar packed by zstd")
     parser.add_argument("--inserts", type=int, help="make only so many inserts")
     parser.add_argument("--clients", type=int, default=4, help="clients of the mix")
+    parser.add_argument("--readers", type=int, default=16, help="clients that look nodes up")
+    parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the stream")
     parser.add_argument("--rounds", type=int, default=20, help="times of each complex read")
     parser.add_argument("--warm", type=int, default=5, help="rounds before these")
     options = study.options(parser)

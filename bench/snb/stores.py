@@ -6,6 +6,7 @@ import itertools
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +67,18 @@ def build(network: Network, store: Path) -> None:
     ).close()
 
 
+@dataclass
+class Serving:
+    """A server of Nakshi: its process, and its addresses for Nakshi's clients and for drivers."""
+
+    pid: int
+    own: str
+    bolt: str
+
+
 @contextmanager
-def nakshi_server(store: Path) -> Iterator[str]:
-    """Serves a store over Bolt, and returns the address."""
+def nakshi_server(store: Path) -> Iterator[Serving]:
+    """Serves a store over Bolt."""
     command = [*product.NAKSHI, "serve", str(store), "--listen", "127.0.0.1:0"]
     server = subprocess.Popen(
         [*command, "--bolt", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True
@@ -78,7 +88,7 @@ def nakshi_server(store: Path) -> Iterator[str]:
         line = server.stdout.readline().split()
         if not line:
             raise SystemExit("the server did not start")
-        yield line[2]
+        yield Serving(server.pid, line[1], line[2])
     finally:
         server.terminate()
         server.wait()

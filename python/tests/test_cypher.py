@@ -360,6 +360,10 @@ def test_a_plan(asked: Any) -> None:
     explained = asked.query("EXPLAIN MATCH (p:Person {name: 'Ann'})-->(f) RETURN f")
     assert list(explained) == []
     assert "Person" in explained.summary["plan"]
+    profiled = asked.query("PROFILE MATCH (p:Person {name: 'Ann'})-->(f) RETURN f")
+    assert len(list(profiled)) == 2
+    first, *rest = profiled.summary["plan"].splitlines()
+    assert "rows 2, " in first and rest[-1].startswith("Argument  rows 1, ")
 
 
 def test_notebooks(graph: nakshi.Graph) -> None:

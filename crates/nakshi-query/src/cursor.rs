@@ -7,8 +7,10 @@ use nakshi_io::CancelToken;
 use nakshi_property::{PropertyGraph, Transaction};
 
 use super::error::Result;
-use super::exec::{BATCH, Context, Counters, Held, Limits, Source, Writer, open};
-use super::plan::Prepared;
+use super::exec::{
+    BATCH, Context, Counters, Held, Limits, Profile, Source, Work, Writer, open, open_profiled,
+};
+use super::plan::{Plan, Prepared};
 use super::procedure::Procedures;
 use super::stack::with_room;
 use super::value::{Map, Row, Value};
@@ -75,8 +77,10 @@ pub struct Summary {
     pub counters: Counters,
     /// Its kind.
     pub query_type: QueryType,
-    /// Its plan, as lines of text; `None` unless `EXPLAIN` has asked for it.
+    /// Its plan, as lines of text; `None` unless `EXPLAIN` or `PROFILE` has asked for it.
     pub plan: Option<String>,
+    /// Rows of the last operator, if `PROFILE` has counted the work of all.
+    pub profiled: Option<u64>,
 }
 
 /// The rows of a query, and what it did: of a [`Cursor`], or of a query on another machine.
@@ -146,6 +150,7 @@ impl Cursor {
     ) -> Self {
         let memory = options.memory.unwrap_or(u64::MAX);
         let limits = Limits::new(options.cancel.clone(), options.stop, options.deadline, memory);
+        let open = if prepared.profile { open_profiled } else { open };
         let source = open(&prepared.root, &vec![Value::Null; prepared.width]);
         let context = Context {
             view: Arc::new(View::new(graph)),
@@ -155,6 +160,7 @@ impl Cursor {
             procedures: Arc::clone(procedures),
             open,
             writer: None,
+            profile: Arc::new(Profile::default()),
         };
         let source = (!prepared.explain).then_some(source);
         let (rows, counters) = (Vec::new().into_iter(), Counters::default());
@@ -254,7 +260,16 @@ impl Cursor {
             (true, false) => QueryType::Write,
             (true, true) => QueryType::ReadWrite,
         };
-        let plan = self.prepared.explain.then(|| self.prepared.root.text(&self.prepared.names));
-        Summary { counters: self.counters, query_type, plan }
+        let (root, names) = (&self.prepared.root, &self.prepared.names);
+        let work = |plan: &Plan| {
+            let Work { rows, time } = self.context.profile.of(plan);
+            format!("  rows {rows}, {:.3} ms", 1e3 * time.as_secs_f64())
+        };
+        let plan = match self.prepared.profile {
+            true => Some(root.text(names, &work)),
+            false => self.prepared.explain.then(|| root.text(names, &|_| String::new())),
+        };
+        let profiled = self.prepared.profile.then(|| self.context.profile.of(root).rows);
+        Summary { counters: self.counters, query_type, plan, profiled }
     }
 }

@@ -170,6 +170,8 @@ pub(crate) struct Prepared {
     /// True if it calls procedures.
     pub(crate) calls: bool,
     pub(crate) explain: bool,
+    /// True if the rows and the time of each operator are counted.
+    pub(crate) profile: bool,
     /// True if expressions are so long, or clauses so many, that a usual stack may be too small.
     pub(crate) deep: bool,
 }
@@ -270,20 +272,28 @@ impl Plan {
         }
     }
 
-    /// The plan as lines of text, the last operator first; what runs for each row is indented.
-    pub(crate) fn text(&self, names: &[Name]) -> String {
+    /// The plan as lines of text, the last operator first; what runs for each row is indented. `more` is added to
+    /// the line of an operator.
+    pub(crate) fn text(&self, names: &[Name], more: &dyn Fn(&Plan) -> String) -> String {
         let mut text = String::new();
-        self.write(names, 0, &mut text);
+        self.write(names, 0, more, &mut text);
         text
     }
 
-    fn write(&self, names: &[Name], depth: usize, out: &mut String) {
-        let _ = writeln!(out, "{:depth$}{}", "", self.line(names), depth = depth * 2);
+    fn write(
+        &self,
+        names: &[Name],
+        depth: usize,
+        more: &dyn Fn(&Plan) -> String,
+        out: &mut String,
+    ) {
+        let (line, more_of) = (self.line(names), more(self));
+        let _ = writeln!(out, "{:depth$}{line}{more_of}", "", depth = depth * 2);
         for inner in self.inner() {
-            inner.write(names, depth + 1, out);
+            inner.write(names, depth + 1, more, out);
         }
         if let Some(input) = self.input() {
-            input.write(names, depth, out);
+            input.write(names, depth, more, out);
         }
     }
 }

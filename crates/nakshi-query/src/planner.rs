@@ -31,6 +31,7 @@ pub(crate) fn prepare(statement: Statement) -> Prepared {
         writes: statement.query.writes(),
         calls: statement.calls,
         explain: statement.mode == Mode::Explain,
+        profile: statement.mode == Mode::Profile,
         columns: statement.columns,
         names: statement.names,
         parameters: statement.parameters,

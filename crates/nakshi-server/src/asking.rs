@@ -150,7 +150,8 @@ impl Answer for RemoteRows {
     fn summary(&self) -> Summary {
         let Some(told) = &self.summary else {
             let query_type = QueryType::Read;
-            return Summary { counters: Counters::default(), query_type, plan: None };
+            let counters = Counters::default();
+            return Summary { counters, query_type, plan: None, profiled: None };
         };
         let counters = Counters {
             nodes_created: told.nodes_created,
@@ -162,6 +163,6 @@ impl Answer for RemoteRows {
             labels_removed: told.labels_removed,
         };
         let query_type = QueryType::of_letters(&told.r#type);
-        Summary { counters, query_type, plan: told.plan.clone() }
+        Summary { counters, query_type, plan: told.plan.clone(), profiled: None }
     }
 }

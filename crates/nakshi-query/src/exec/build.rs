@@ -3,13 +3,24 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::context::{Made, Source};
+use super::context::{Made, Open, Profiled, Source};
 use super::{expand, group, many, nested, rows, shortest, sort, write};
 use crate::plan::Plan;
 use crate::value::Row;
 
 /// The operators of a plan, whose rows begin as `argument`.
 pub(crate) fn open(plan: &Arc<Plan>, argument: &Row) -> Box<dyn Source> {
+    opened(plan, argument, open)
+}
+
+/// As [`open`], of operators whose work is counted.
+pub(crate) fn open_profiled(plan: &Arc<Plan>, argument: &Row) -> Box<dyn Source> {
+    let source = opened(plan, argument, open_profiled);
+    Box::new(Profiled { plan: Arc::clone(plan), source })
+}
+
+/// The last operator of a plan, on those that `open` makes.
+fn opened(plan: &Arc<Plan>, argument: &Row, open: Open) -> Box<dyn Source> {
     let input = match (&**plan, plan.input()) {
         (Plan::Union { .. }, _) => {
             return Box::new(nested::Union {

@@ -1,8 +1,9 @@
 //! The state that the operators of a query share.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use nakshi_io::CancelToken;
 
@@ -168,6 +169,54 @@ pub(crate) struct Context {
     pub(crate) open: Open,
     /// The writer of changes; `None` in a query that only reads.
     pub(crate) writer: Option<Writer>,
+    /// Counts for `PROFILE`.
+    pub(crate) profile: Arc<Profile>,
+}
+
+/// Rows and time of an operator.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Work {
+    pub(crate) rows: u64,
+    /// With the time of the operators that its rows come from.
+    pub(crate) time: Duration,
+}
+
+/// The work of the operators of a query, by the addresses of their plans.
+#[derive(Debug, Default)]
+pub(crate) struct Profile(Mutex<HashMap<usize, Work>>);
+
+/// The address of an operator's plan.
+fn address(plan: &Plan) -> usize {
+    std::ptr::from_ref(plan).addr()
+}
+
+impl Profile {
+    fn add(&self, plan: &Plan, rows: usize, time: Duration) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let work = known.entry(address(plan)).or_default();
+        work.rows += rows as u64;
+        work.time += time;
+    }
+
+    pub(crate) fn of(&self, plan: &Plan) -> Work {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(&address(plan)).copied().unwrap_or_default()
+    }
+}
+
+/// An operator whose work is counted.
+pub(super) struct Profiled {
+    pub(super) plan: Arc<Plan>,
+    pub(super) source: Box<dyn Source>,
+}
+
+impl Source for Profiled {
+    fn next(&mut self, cx: &mut Context, most: usize) -> Result<Vec<Row>> {
+        let began = Instant::now();
+        let rows = self.source.next(cx, most)?;
+        cx.profile.add(&self.plan, rows.len(), began.elapsed());
+        Ok(rows)
+    }
 }
 
 impl Context {
@@ -181,6 +230,7 @@ impl Context {
             procedures: Arc::clone(&self.procedures),
             open: self.open,
             writer: None,
+            profile: Arc::clone(&self.profile),
         }
     }
 }

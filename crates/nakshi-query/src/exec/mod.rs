@@ -19,7 +19,7 @@ mod shortest;
 mod sort;
 mod write;
 
-pub(crate) use build::open;
+pub(crate) use build::{open, open_profiled};
 pub use change::Counters;
 pub(crate) use change::Writer;
-pub(crate) use context::{BATCH, Context, Held, Limits, Source};
+pub(crate) use context::{BATCH, Context, Held, Limits, Profile, Source, Work};

@@ -158,7 +158,8 @@ impl Statements {
             told.insert("stats".to_owned(), counts(&summary.counters).into());
         }
         if let Some(plan) = summary.plan {
-            told.insert("plan".to_owned(), described(plan).into());
+            let name = if summary.profiled.is_some() { "profile" } else { "plan" };
+            told.insert(name.to_owned(), described(plan, summary.profiled).into());
         }
         if self.transaction.is_none() {
             self.place = None;
@@ -211,13 +212,18 @@ fn counts(counters: &Counters) -> BoltDict {
     told
 }
 
-/// A plan, as drivers show it: one operator with its text.
-fn described(plan: String) -> BoltDict {
+/// A plan, as drivers show it: one operator with its text, and its rows if they were counted.
+fn described(plan: String, rows: Option<u64>) -> BoltDict {
     let details = BoltDict::from([("Details".to_owned(), plan.into())]);
-    BoltDict::from([
-        ("operatorType".to_owned(), "Plan".into()),
-        ("args".to_owned(), details.into()),
-        ("identifiers".to_owned(), BoltValue::List(Vec::new())),
-        ("children".to_owned(), BoltValue::List(Vec::new())),
-    ])
+    let count = |count: u64| BoltValue::Integer(i64::try_from(count).unwrap_or(i64::MAX));
+    let counted = rows.map(|rows| [("rows", count(rows)), ("dbHits", count(0))]);
+    let counted = counted.into_iter().flatten().map(|(name, count)| (name.to_owned(), count));
+    counted
+        .chain([
+            ("operatorType".to_owned(), "Plan".into()),
+            ("args".to_owned(), details.into()),
+            ("identifiers".to_owned(), BoltValue::List(Vec::new())),
+            ("children".to_owned(), BoltValue::List(Vec::new())),
+        ])
+        .collect()
 }
