@@ -79,7 +79,7 @@ pub fn write(
     write_batches(table.reader(parts), path, format, cancel)
 }
 
-/// As [`write`], for any batches of rows.
+/// As [`write()`], for any batches of rows.
 ///
 /// # Errors
 /// Errors of the batches, writing, cancellation.

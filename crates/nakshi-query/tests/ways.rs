@@ -20,6 +20,9 @@ const TYPES: [&str; 2] = ["A", "B"];
 /// Source, type, destination and the number that is its property `k`.
 type Edge = (i64, &'static str, i64, i64);
 
+/// A pattern, and the edges that it finds.
+type Way<'w> = (&'w str, &'w dyn Fn(&Edge) -> bool);
+
 struct Graph {
     store: Arc<PropertyStore>,
     database: Database,
@@ -73,7 +76,9 @@ impl Graph {
                     edge.3 += 1000;
                 }
             }
-            18 => self.store.freeze(&CancelToken::new()).unwrap(),
+            18 => {
+                self.store.freeze(&CancelToken::new()).unwrap();
+            }
             _ => {
                 self.store.compact(&LoadOptions::default(), &Hooks::default()).unwrap();
             }
@@ -95,7 +100,7 @@ impl Graph {
         for i in 0..NODES {
             for (types, fits) in [("", &TYPES[..]), (":A", &TYPES[..1]), (":A|B", &TYPES[..])] {
                 let of_type = |edge: &Edge| fits.contains(&edge.1);
-                let ways: [(&str, &dyn Fn(&Edge) -> bool); 3] = [
+                let ways: [Way<'_>; 3] = [
                     ("-[r#]->()", &|edge| edge.0 == i),
                     ("<-[r#]-()", &|edge| edge.2 == i),
                     ("-[r#]-()", &|edge| edge.0 == i || edge.2 == i),
@@ -105,7 +110,7 @@ impl Graph {
                     assert_eq!(found(&text), self.expected(|e| of_type(e) && fits(e)), "{text}");
                 }
                 let j = (i * 3 + 1) % NODES;
-                let between: [(&str, &dyn Fn(&Edge) -> bool); 3] = [
+                let between: [Way<'_>; 3] = [
                     ("-[r#]->", &|e| (e.0, e.2) == (i, j)),
                     ("<-[r#]-", &|e| (e.0, e.2) == (j, i)),
                     ("-[r#]-", &|e| [(i, j), (j, i)].contains(&(e.0, e.2))),
