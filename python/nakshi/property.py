@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from ._core import LogEntries, Properties, Store
 from .commits import Commit
 from .conditions import Condition, Property
-from .cypher import QueryResult, ask
+from .cypher import QueryResult
 from .edge_data import EdgeData, EdgeId, IncomingEdge
 from .errors import ConflictError, ParameterError, StoreError, StoreLockedError
 from .limits import check_shards
@@ -329,6 +329,10 @@ class Transactions(Queries, Changes):
         """Make a write."""
         raise NotImplementedError
 
+    def _asked(self, ask: Callable[[Any], QueryResult]) -> QueryResult:
+        # It may change the graph.
+        return self._written(ask)
+
     def _change(self, *change: Any) -> int:
         changed: int = self._written(lambda core: core.commit([change]))
         return changed
@@ -336,20 +340,6 @@ class Transactions(Queries, Changes):
     def _new_edge_number(self) -> int:
         number: int = self._written(lambda core: core.new_edge_number())
         return number
-
-    def query(
-        self,
-        text: str,
-        parameters: Mapping[str, Any] | None = None,
-        /,
-        *,
-        timeout: float | None = None,
-        memory: int | str | None = None,
-        **named: Any,
-    ) -> QueryResult:
-        return self._written(lambda core: ask(core, text, parameters, named, timeout, memory))
-
-    query.__doc__ = Queries.query.__doc__
 
     def write_back(self, result: Result, property: str, *, column: str | None = None) -> int:
         """Write a column of a result to a property of the nodes, durably.

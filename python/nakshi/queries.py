@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from ._core import EdgeRecord, Properties
@@ -63,7 +63,11 @@ class Queries:
             DeadlineError: it has run past its timeout.
             BudgetError: it needs more memory than it may take.
         """
-        return ask(self._queries, text, parameters, named, timeout, memory)
+        return self._asked(lambda core: ask(core, text, parameters, named, timeout, memory))
+
+    def _asked(self, ask: Callable[[Any], QueryResult]) -> QueryResult:
+        """The answer to a query in Cypher."""
+        return ask(self._queries)
 
     @overload
     def get_node_property(self, id: Id, properties: str) -> Property: ...  # type: ignore[overload-overlap]
