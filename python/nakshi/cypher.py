@@ -7,10 +7,10 @@ import json
 import os
 from collections import deque
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from .errors import ParameterError
-from .result import optional_module
+from .result import RowFormat, optional_module
 from .units import parse_size, readable
 
 if TYPE_CHECKING:
@@ -209,13 +209,13 @@ class QueryResult:
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame
 
-    def write(self, path: str | os.PathLike[str], *, format: str | None = None) -> int:
+    def write(self, path: str | os.PathLike[str], *, format: RowFormat | None = None) -> int:
         """Write all rows to a file, or to standard output where ``path`` is ``"-"``.
 
         Args:
             path: file.
-            format: ``"csv"``, ``"jsonl"`` (an object a line), ``"arrow"`` or ``"parquet"``; by the ending of
-                ``path`` by default.
+            format: ``"csv"``, ``"jsonl"`` (an object a line), ``"json"`` (an array of them), ``"arrow"`` or
+                ``"parquet"``; by the ending of ``path`` by default.
 
         Returns:
             Number of rows.
@@ -224,10 +224,9 @@ class QueryResult:
             ParameterError: another format, or some rows are taken already.
         """
         self._refuse_taken()
-        if format is not None and format not in ("csv", "jsonl", "arrow", "parquet"):
-            raise ParameterError(
-                f"format={format!r} is not known; choose csv, jsonl, arrow or parquet"
-            )
+        known = [name for name in get_args(RowFormat) if name != "tsv"]
+        if format is not None and format not in known:
+            raise ParameterError(f"format={format!r} is not known; choose {', '.join(known)}")
         self._ended = True
         return self._core.write(os.fspath(path), format)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Result", "RowFormat"]
 
-RowFormat = Literal["tsv", "csv", "jsonl", "arrow", "parquet"]
+RowFormat = Literal["tsv", "csv", "jsonl", "json", "arrow", "parquet"]
 """Format of the rows of a result."""
 
 
@@ -229,7 +229,7 @@ class Result:
             format: by the ending of ``path`` by default, and TSV on standard output. ``"tsv"`` is one
                 line a vertex, ``id<TAB>value`` of the first column, no header, ``inf`` where a
                 distance is missing. The others have all columns, names and nulls: ``"csv"``,
-                ``"jsonl"`` (an object a line), ``"arrow"`` (IPC; on standard output the stream)
+                ``"jsonl"`` (an object a line), ``"json"`` (an array of them), ``"arrow"`` (IPC; on standard output the stream)
                 and ``"parquet"``.
 
         Raises:

@@ -447,7 +447,11 @@ def test_command_line(tmp_path: Path) -> None:
     ]
     assert told.startswith("4 rows (")
     out, _ = command(store, text, "--format", "json")
-    assert [json.loads(line)["age"] for line in out.splitlines()] == [27, 31, 42, 55]
+    assert [row["age"] for row in json.loads(out)] == [27, 31, 42, 55]
+    lines, _ = command(store, text, "--format", "jsonl")
+    assert [json.loads(line) for line in lines.splitlines()] == json.loads(out)
+    out, _ = command(store, "MATCH (n:None) RETURN n", "--format", "json")
+    assert json.loads(out) == []
     out, _ = command(store, "UNWIND ['a,b', null, 'c\"d'] AS t RETURN t", "--format", "csv")
     assert out == 't\n"a,b"\n\n"c""d"\n'
     out, _ = command(store, "--format", "csv", given="RETURN $x AS x", fails=True)
@@ -460,7 +464,7 @@ def test_command_line(tmp_path: Path) -> None:
     _, told = command(store, "RETURN x", fails=True)
     assert "line 1, column 8" in told and len(told.splitlines()) == 1
     for words in (
-        ["--format", "parquet"],
+        ["--format", "tsv"],
         ["--params", "{"],
         ["--params", "[1]"],
         ["--format", "table", "--out", "x"],

@@ -27,6 +27,8 @@ pub enum RowFormat {
     Csv,
     /// An object a row, one a line, with all columns, missing values null.
     Jsonl,
+    /// As `Jsonl`, in one array.
+    Json,
     /// Arrow IPC, all columns, missing values null: the file format, and on standard output the stream.
     Arrow,
     /// All columns, missing values null.
@@ -47,11 +49,12 @@ impl RowFormat {
             "tsv" => RowFormat::Tsv,
             "csv" => RowFormat::Csv,
             "jsonl" | "ndjson" => RowFormat::Jsonl,
+            "json" => RowFormat::Json,
             "arrow" => RowFormat::Arrow,
             "parquet" => RowFormat::Parquet,
             _ => {
                 return Err(nakshi_store::Error::Invalid(format!(
-                    "{}: results are written as .tsv, .csv, .jsonl, .arrow or .parquet; choose one \
+                    "{}: results are written as .tsv, .csv, .jsonl, .json, .arrow or .parquet; choose one \
                      of these endings, or name the format",
                     path.display()
                 ))
@@ -161,12 +164,14 @@ fn write_rows(
             }
             writer.finish().map_err(of_arrow)?;
         }
-        RowFormat::Jsonl => {
+        RowFormat::Jsonl | RowFormat::Json => {
             let names = schema.fields().iter().map(|field| json_text(field.name()));
             let names: Vec<String> = names.collect();
+            let mut objects = Objects::new(format);
             for batch in rows {
-                write_objects(&names, &batch?, &mut out).map_err(io)?;
+                write_objects(&names, &batch?, &mut objects, &mut out).map_err(io)?;
             }
+            objects.end(&mut out).map_err(io)?;
         }
         RowFormat::Tsv | RowFormat::Csv => {
             let style = if format == RowFormat::Tsv { &TSV } else { &CSV };
@@ -187,13 +192,50 @@ fn json_text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
+/// The objects of a file, as lines or as one array.
+#[derive(Debug)]
+pub(crate) struct Objects {
+    array: bool,
+    begun: bool,
+}
+
+impl Objects {
+    pub(crate) fn new(format: RowFormat) -> Self {
+        Objects { array: format == RowFormat::Json, begun: false }
+    }
+
+    /// Writes what stands before the next object.
+    pub(crate) fn begin(&mut self, out: &mut dyn Write) -> std::io::Result<()> {
+        let before: &[u8] = match (self.array, self.begun) {
+            (true, false) => b"[\n",
+            (true, true) => b",\n",
+            (false, false) => b"",
+            (false, true) => b"\n",
+        };
+        self.begun = true;
+        out.write_all(before)
+    }
+
+    /// Writes what stands behind the last object.
+    pub(crate) fn end(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        out.write_all(match (self.array, self.begun) {
+            (true, true) => b"\n]\n",
+            (true, false) => b"[]\n",
+            (false, true) => b"\n",
+            (false, false) => b"",
+        })
+    }
+}
+
 /// Writes an object of all columns for each row.
 fn write_objects(
     names: &[String],
     batch: &RecordBatch,
+    objects: &mut Objects,
     out: &mut impl Write,
 ) -> std::io::Result<()> {
     for row in 0..batch.num_rows() {
+        objects.begin(out)?;
         for (index, (name, column)) in names.iter().zip(batch.columns()).enumerate() {
             write!(out, "{}{name}: ", if index == 0 { "{" } else { ", " })?;
             match column.data_type() {
@@ -213,7 +255,7 @@ fn write_objects(
                 _ => CSV.cell(column.as_ref(), row, out)?,
             }
         }
-        out.write_all(b"}\n")?;
+        out.write_all(b"}")?;
     }
     Ok(())
 }

@@ -18,8 +18,9 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use chrono::{NaiveDateTime, NaiveTime, Timelike};
 use nakshi_engine::CancelToken;
 use nakshi_query::{Answer, QueryError, Row, Value};
+use serde_json::Value as Json;
 
-use crate::files::{RowFormat, to_file, write_batches};
+use crate::files::{Objects, RowFormat, to_file, write_batches};
 use crate::{Error, Result};
 
 /// Rows that are asked for at once.
@@ -258,7 +259,7 @@ impl RecordBatchReader for Rows {
 }
 
 /// Writes all rows that are left of a query to a file, or to standard output where `path` is `-`; returns
-/// their number. JSON lines and CSV are written as the rows come; in CSV, what is no number, text or time is JSON.
+/// their number. JSON and CSV are written as the rows come; in CSV, what is no number, text or time is JSON.
 ///
 /// # Errors
 /// Errors of the query; another ending, TSV; writing; cancellation.
@@ -268,26 +269,43 @@ pub fn write(
     format: Option<RowFormat>,
     cancel: &CancelToken,
 ) -> Result<u64> {
-    match format.map_or_else(|| RowFormat::of(path), Ok)? {
-        RowFormat::Jsonl => each(answer, path, cancel, "", |names, row, out| {
-            for (at, (name, value)) in names.iter().zip(row).enumerate() {
-                let begin = if at == 0 { "{" } else { ", " };
-                write!(out, "{begin}{}: {}", serde_json::Value::from(&**name), value.to_json())?;
-            }
-            out.write_all(b"}\n")
-        }),
-        RowFormat::Csv => each(answer, path, cancel, "\n", |_, row, out| {
-            for (at, value) in row.iter().enumerate() {
-                out.write_all(if at == 0 { b"" } else { b"," })?;
-                out.write_all(quoted(&csv(value)).as_bytes())?;
-            }
-            out.write_all(b"\n")
-        }),
+    let format = format.map_or_else(|| RowFormat::of(path), Ok)?;
+    match format {
+        RowFormat::Jsonl | RowFormat::Json => {
+            let names: Vec<String> =
+                answer.columns().iter().map(|name| Json::from(&**name).to_string()).collect();
+            let mut objects = Objects::new(format);
+            each(answer, path, cancel, |row, out| {
+                let Some(row) = row else { return objects.end(out) };
+                objects.begin(out)?;
+                for (at, (name, value)) in names.iter().zip(row).enumerate() {
+                    let begin = if at == 0 { "{" } else { ", " };
+                    write!(out, "{begin}{name}: {}", value.to_json())?;
+                }
+                out.write_all(b"}")
+            })
+        }
+        RowFormat::Csv => {
+            let mut head: Option<Vec<String>> =
+                Some(answer.columns().iter().map(|name| quoted(name)).collect());
+            let line = |out: &mut dyn Write, cells: Vec<String>| {
+                out.write_all(cells.join(",").as_bytes())?;
+                out.write_all(b"\n")
+            };
+            each(answer, path, cancel, |row, out| {
+                if let Some(head) = head.take() {
+                    line(out, head)?;
+                }
+                let Some(row) = row else { return Ok(()) };
+                line(out, row.iter().map(|value| quoted(&csv(value))).collect())
+            })
+        }
         RowFormat::Tsv => Err(nakshi_store::Error::Invalid(
-            "rows of a query are not written as TSV; take csv, jsonl, arrow or parquet".into(),
+            "rows of a query are not written as TSV; take csv, jsonl, json, arrow or parquet"
+                .into(),
         )
         .into()),
-        format @ (RowFormat::Arrow | RowFormat::Parquet) => {
+        RowFormat::Arrow | RowFormat::Parquet => {
             let rows = Rows::read(answer)?;
             let count = rows.rows.len() as u64;
             write_batches(rows, path, format, cancel)?;
@@ -296,32 +314,26 @@ pub fn write(
     }
 }
 
-/// Writes row by row; `head` ends the line of the names of the columns, of which there is none if it is empty.
+/// Hands row by row to `line`, and nothing behind the last.
 fn each(
     answer: &mut dyn Answer,
     path: &Path,
     cancel: &CancelToken,
-    head: &str,
-    line: impl Fn(&[Arc<str>], &Row, &mut dyn Write) -> std::io::Result<()>,
+    mut line: impl FnMut(Option<&Row>, &mut dyn Write) -> std::io::Result<()>,
 ) -> Result<u64> {
     let failed = |error| Error::from(nakshi_store::Error::io("write", path, error));
-    let names = answer.columns().to_vec();
     to_file(path, cancel, |file, _| {
         let mut out = BufWriter::with_capacity(1 << 18, file);
-        if !head.is_empty() {
-            let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
-            write!(out, "{}{head}", names.join(",")).map_err(failed)?;
-        }
         let mut count = 0;
         loop {
             let rows = answer.next(BATCH)?;
             if rows.is_empty() {
                 break;
             }
-            rows.iter().try_for_each(|row| line(&names, row, &mut out)).map_err(failed)?;
+            rows.iter().try_for_each(|row| line(Some(row), &mut out)).map_err(failed)?;
             count += rows.len() as u64;
         }
-        out.flush().map_err(failed)?;
+        line(None, &mut out).and_then(|()| out.flush()).map_err(failed)?;
         Ok(count)
     })
 }
@@ -333,7 +345,7 @@ fn csv(value: &Value) -> String {
         Value::String(text) => text.to_string(),
         Value::Float(value) => value.to_string(),
         other => match other.to_json() {
-            serde_json::Value::String(text) => text,
+            Json::String(text) => text,
             json => json.to_string(),
         },
     }

@@ -66,7 +66,7 @@ def run() -> None:
     """Run an algorithm: nakshi run ALGO STORE.
 
     Without --out a summary and the ten rows that say most are printed. --out writes one row a
-    vertex, ascending by id: .tsv has "id<TAB>value" without a header; .csv, .jsonl, .arrow and
+    vertex, ascending by id: .tsv has "id<TAB>value" without a header; .csv, .jsonl, .json, .arrow and
     .parquet have all columns. "--out -" writes the rows alone to standard output, by --format, so
     that another program can read them from a pipe.
 
@@ -88,7 +88,7 @@ _SETTINGS = ("engine", "memory", "threads", "timeout", "selective", "static_cach
 
 
 #: Endings of files of rows.
-_ENDINGS = (".tsv", ".csv", ".jsonl", ".ndjson", ".arrow", ".parquet")
+_ENDINGS = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".arrow", ".parquet")
 
 
 def _run(

@@ -8,11 +8,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from ..errors import NakshiError
+from ..result import RowFormat
 from . import options
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ A query ends with a semicolon and may have several lines.
 
 :param NAME = JSON   give a parameter a value; without a value, forget it
 :params              show the parameters
-:format FORMAT       table, json or csv
+:format FORMAT       table, json, jsonl or csv
 :timing              show how long queries take, or stop it
 :schema              labels, types of edges and properties
 :help                this text
@@ -51,8 +52,8 @@ A query ends with a semicolon and may have several lines.
 @click.option("--params", metavar="JSON", help="Parameters, as a JSON object.")
 @options.word(
     "--format",
-    ["table", "json", "csv", "parquet"],
-    "table (default), json (an object a line), csv, or parquet, which needs --out.",
+    ["table", "json", "jsonl", "csv", "arrow", "parquet"],
+    "table (default), json (an array of objects), jsonl (an object a line), csv, arrow or parquet.",
 )
 @options.file("--out", "Write the rows to FILE; its ending tells the format if none is given.")
 @click.option(
@@ -80,10 +81,11 @@ def query(
 
     Without TEXT it is read from standard input; in a terminal, a shell begins.
     """
-    if format == "parquet" and out is None:
-        raise click.UsageError("--format parquet needs --out FILE")
     if format == "table" and out is not None:
-        raise click.UsageError("--out FILE takes --format json, csv or parquet")
+        raise click.UsageError("--out FILE takes a format for programs, such as csv")
+    if format in ("arrow", "parquet") and out is None and sys.stdout.isatty():
+        raise click.UsageError(f"--format {format} is nothing to look at; add --out FILE")
+    rows = cast("RowFormat | None", format)
     given = _parameters(params)
     graph = _open(store, token_file, ca)
     limits: dict[str, Any] = {"timeout": timeout, "memory": memory}
@@ -93,7 +95,7 @@ def query(
     began = time.monotonic()
     result = graph.query(text if text is not None else sys.stdin.read(), given, **limits)
     if out is not None:
-        count = result.write(out, format={"json": "jsonl"}.get(format or "", format))
+        count = result.write(out, format=rows)
         click.echo(_outcome(result, count, time.monotonic() - began), err=True)
     else:
         _show(result, format or "table", began)
@@ -123,12 +125,10 @@ def _open(store: str, token_file: Any, ca: str | None) -> Graph | RemoteGraph:
 
 def _show(result: QueryResult, format: str, began: float, timing: bool = True) -> None:
     """Print the rows of a query, and on standard error what it did."""
-    if format == "csv":
-        count = result.write("-", format="csv") if result.columns else 0
-    elif format == "json":
-        count = result.write("-", format="jsonl") if result.columns else 0
-    else:
+    if format == "table":
         count = _print_table(result)
+    else:
+        count = result.write("-", format=cast(RowFormat, format)) if result.columns else 0
     plan = result.summary["plan"]
     if plan is not None:
         click.echo(plan.rstrip())
@@ -270,10 +270,10 @@ class Shell:
 
     def choose(self, text: str) -> None:
         """Choose a format."""
-        if text in ("table", "json", "csv"):
+        if text in ("table", "json", "jsonl", "csv"):
             self.format = text
         else:
-            click.echo("the formats are table, json and csv", err=True)
+            click.echo("the formats are table, json, jsonl and csv", err=True)
 
     def switch(self, _: str) -> None:
         """Show times, or no longer."""
