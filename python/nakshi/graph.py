@@ -88,10 +88,10 @@ class Graph(Algorithms, Conversions, Walks):
 
     - what it is: ``path``, ``num_vertices``, ``num_edges``, ``directed``, ``weighted``, ``weights``,
       ``info``, ``schema``; ``is_directed`` and ``is_multigraph`` for NetworkX
-    - algorithms: ``apsp``, ``articulation_points``, ``assortativity``, ``betweenness``, ``bfs``,
-      ``bridges``, ``cdlp``, ``closeness``, ``coloring``, ``degrees``, ``diameter``, ``eccentricity``,
-      ``eigenvector``, ``fastrp``, ``harmonic``, ``hits``, ``k_core``, ``k_truss``, ``katz``, ``lcc``,
-      ``leiden``, ``louvain``, ``matching``, ``mis``, ``pagerank``, ``personalized_pagerank``,
+    - algorithms: ``apsp``, ``article_rank``, ``articulation_points``, ``assortativity``,
+      ``betweenness``, ``bfs``, ``bridges``, ``cdlp``, ``closeness``, ``coloring``, ``dag_longest_path``,
+      ``degrees``, ``densest_subgraph``, ``diameter``, ``eccentricity``, ``eigenvector``, ``fastrp``,
+      ``harmonic``, ``hits``, ``k_core``, ``k_truss``, ``katz``, ``label_propagation``, ``lcc``, ``leiden``, ``louvain``, ``matching``, ``mis``, ``pagerank``, ``personalized_pagerank``,
       ``scan_statistics``, ``scc``, ``spanning_forest``, ``sssp``, ``topological_sort``,
       ``triangles``, ``wcc``; ``run`` by name, ``estimate`` of memory, ``degree_distribution``
     - look-ups: ``neighbors``, ``sample_neighbors``, ``degree``, ``has_edge``, ``edges``,

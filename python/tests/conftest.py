@@ -43,6 +43,9 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "bridges": {},
     "articulation-points": {},
     "eccentricity": {"sources": [0, 1]},
+    "article-rank": {},
+    "densest-subgraph": {},
+    "label-propagation": {},
 }
 
 #: Fields of a run's report about its reads.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from collections import Counter
 
 import nakshi
 import networkx as nx
@@ -51,6 +52,21 @@ def test_hits(both):
     hubs, authorities = nx.hits(other)
     _same(found.to_dict("hub"), hubs)
     _same(found.to_dict("authority"), authorities)
+
+
+def test_article_rank(both):
+    """The solution of the equations, with a dense matrix."""
+    graph, other = both
+    vertices = sorted(other)
+    matrix = nx.to_numpy_array(other, nodelist=vertices)
+    degrees = matrix.sum(axis=1)
+    spread = matrix / (degrees + degrees.mean())[:, None]
+    for damping in (0.85, 0.5):
+        system = np.eye(len(vertices)) - damping * spread.T
+        expected = np.linalg.solve(system, np.full(len(vertices), 1 - damping))
+        for engine in ("memory", "ssd"):
+            found = graph.article_rank(damping=damping, tolerance=1e-12, engine=engine)
+            _same(found.to_dict(), dict(zip(vertices, expected)), within=1e-9)
 
 
 def test_eigenvector(both):
@@ -111,6 +127,33 @@ def test_communities(both, method):
         assert all(nx.is_connected(flat.subgraph(group)) for group in groups)
     fine = graph.run(method, resolution=3.0)
     assert fine.summary["communities"] > found.summary["communities"]
+
+
+def test_label_propagation(both):
+    """Every vertex has a label that is most frequent around it, the same on one thread and two."""
+    graph, other = both
+    for given in ({}, {"fixed": sorted(other)[:3]}):
+        found = graph.label_propagation(seed=5, threads=1, **given)
+        again = graph.label_propagation(seed=5, threads=2, engine="ssd", **given)
+        labels = found.to_dict()
+        assert again.to_dict() == labels and found.summary["settled"]
+        assert found.summary["communities"] == len(set(labels.values()) - {None})
+        for vertex in set(other) - set(given.get("fixed", [])):
+            ends = [end for pair in other.edges(vertex) for end in pair if end != vertex]
+            if other.is_directed():
+                ends += [start for start, _ in other.in_edges(vertex) if start != vertex]
+            votes = Counter(labels[end] for end in ends if labels[end] is not None)
+            assert not votes or votes[labels[vertex]] == max(votes.values())
+    with pytest.raises(nakshi.UnknownVertexError):
+        graph.label_propagation(fixed=[10**9])
+
+
+def test_weights_of_label_propagation(tmp_path):
+    edges = ([1, 2, 3], [2, 3, 4], [5.0, 1.0, 5.0])
+    graph = nakshi.build(tmp_path / "g.nakshi", edges=edges, directed=False, weighted=True)
+    labels = graph.label_propagation().to_dict()
+    assert labels[1] == labels[2] != labels[3] == labels[4]
+    assert graph.label_propagation(unit=True).summary["lengths"] == "unit"
 
 
 def test_weights_of_communities(tmp_path):

@@ -128,6 +128,48 @@ def test_orders_that_there_are_not(tmp_path: Path, karate: nakshi.Graph) -> None
         karate.topological_sort()
 
 
+def test_longest_paths(tmp_path: Path) -> None:
+    for seed in range(10 * SCALE):
+        rng = random.Random(seed)
+        names = rng.sample(range(1000), 30)
+        pairs = {tuple(sorted(rng.sample(range(30), 2))) for _ in range(rng.randint(1, 60))}
+        edges = [(names[u], names[v], float(rng.randint(-3, 9))) for u, v in sorted(pairs)]
+        graph = nx.DiGraph()
+        graph.add_weighted_edges_from(edges)
+        store = nakshi.build(
+            tmp_path / str(seed), tuple(zip(*edges)), weighted=True, progress=False
+        )
+        for weight, given in (("weight", {}), (None, {"unit": True})):
+            found = store.dag_longest_path(**given, threads=1 + seed % 2)
+            length = nx.dag_longest_path_length(graph, weight=weight)
+            assert found.summary["length"] == length
+            path = [v for v, is_on_path in found.to_dict("on_path").items() if is_on_path]
+            before = found.to_dict("before")
+            ends = [v for v in path if v not in {before[v] for v in path}]
+            assert ends == [found.summary["to"]]
+            total, v = 0.0, ends[0]
+            while before[v] is not None:
+                total += graph[before[v]][v].get(weight, 1)
+                v = before[v]
+            assert v == found.summary["from"] and total == length
+            assert found.summary["edges"] == len(path) - 1
+
+
+def test_dense_parts(karate: nakshi.Graph) -> None:
+    """The density is that of the part, and within the bounds."""
+    graph = nx.karate_club_graph()
+    _, best = nx.approximation.densest_subgraph(graph, iterations=100)
+    most = graph.subgraph(best).number_of_edges() / len(best)
+    for passes in (0, 5, 100):
+        found = karate.densest_subgraph(passes=passes)
+        part = graph.subgraph([v for v, dense in found.to_dict().items() if dense])
+        assert found.summary["edges"] == part.number_of_edges()
+        assert found.summary["density"] == part.number_of_edges() / len(part)
+        assert most / 2 <= found.summary["density"] <= found.summary["bound"]
+        assert found.summary["bound"] >= most
+    assert found.summary["density"] == most
+
+
 def test_parallel_edges_are_no_bridges(tmp_path: Path) -> None:
     edges = [(1, 2), (1, 2), (2, 3), (3, 4), (4, 3), (3, 3)]
     store = nakshi.build(

@@ -50,6 +50,9 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "k-truss": {"k": 5},
     "articulation-points": {},
     "eccentricity": {},
+    "article-rank": {"iterations": 100_000},
+    "densest-subgraph": {"passes": 100_000},
+    "label-propagation": {},
 }
 
 

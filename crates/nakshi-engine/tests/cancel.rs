@@ -18,15 +18,18 @@ const ALLOWED: Duration = Duration::from_millis(700);
 fn all() -> Vec<(&'static str, Value)> {
     vec![
         ("apsp", json!({"sample": 128})),
+        ("article-rank", json!({"iterations": 1000, "tolerance": 0.0})),
         ("articulation-points", json!({})),
         ("bc", json!({})),
         ("bfs", json!({"source": 0, "parents": true})),
         ("bfs", json!({"source": 0, "variant": "vertex"})),
         ("cdlp", json!({"iterations": 100})),
+        ("densest-subgraph", json!({"passes": 1000})),
         ("diameter", json!({"sweeps": 1000})),
         ("eccentricity", json!({})),
         ("k-core", json!({})),
         ("k-truss", json!({"k": 5})),
+        ("label-propagation", json!({})),
         ("lcc", json!({})),
         ("mis", json!({})),
         ("pagerank", json!({"iterations": 1000, "tolerance": 0.0})),

@@ -103,6 +103,7 @@ fn every_algorithm_keeps_to_its_estimate() {
     let forward = tail().filter(|(u, v)| u != v).map(|(u, v)| (u.min(v), u.max(v)));
     let acyclic = store(folder.path(), "acyclic", true, forward);
     let all = [
+        ("article-rank", json!({"iterations": 3})),
         ("articulation-points", json!({})),
         ("apsp", json!({"sample": 4})),
         ("apsp", json!({"sample": 100, "distances": false})),
@@ -116,11 +117,15 @@ fn every_algorithm_keeps_to_its_estimate() {
         ("cdlp", json!({"iterations": 3})),
         ("cdlp", json!({"iterations": 3, "variant": "pull-program"})),
         ("coloring", json!({})),
+        ("densest-subgraph", json!({"passes": 0})),
+        ("densest-subgraph", json!({"passes": 2})),
         ("diameter", json!({})),
         ("diameter", json!({"exact": true})),
         ("eccentricity", json!({"sources": [1]})),
         ("k-core", json!({})),
         ("k-truss", json!({"k": 4})),
+        ("label-propagation", json!({"iterations": 4})),
+        ("label-propagation", json!({"iterations": 4, "fixed": [1, 2]})),
         ("lcc", json!({})),
         ("matching", json!({})),
         ("mis", json!({})),
@@ -146,7 +151,11 @@ fn every_algorithm_keeps_to_its_estimate() {
     let mut runs: Vec<_> = shallow.flat_map(|s| all.iter().map(move |a| (s, a))).collect();
     let bc = ("bc", json!({"sources": [0]}));
     runs.push((&deep, &bc));
-    let orders = [("topological-sort", json!({})), ("scc", json!({}))];
+    let orders = [
+        ("topological-sort", json!({})),
+        ("dag-longest-path", json!({})),
+        ("scc", json!({})),
+    ];
     runs.extend(orders.iter().map(|run| (&acyclic, run)));
     let mut over = Vec::new();
     for (store, (name, parameters)) in runs {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,12 @@ from .degrees import degrees, loops
 from .offers import offered
 from .view import ConvertedGraph, View
 
-__all__ = ["leiden_communities", "louvain_communities", "modularity"]
+__all__ = [
+    "fast_label_propagation_communities",
+    "leiden_communities",
+    "louvain_communities",
+    "modularity",
+]
 
 #: Vertices whose lists are counted at a time.
 _VERTICES = 1 << 16
@@ -77,6 +82,14 @@ def leiden_communities(
 ) -> list[set[Any]]:
     """Connected communities of high modularity, by the Leiden method."""
     return _found(G, "leiden", weight, seed, resolution=resolution)
+
+
+@offered(weight="weight", weighted=True)
+def fast_label_propagation_communities(
+    G: View, *, weight: str | None = None, seed: Any = None
+) -> Iterator[set[Any]]:
+    """Communities in which each vertex has a label that weighs most among its neighbours."""
+    return iter(_found(G, "label-propagation", weight, seed, iterations=10_000))
 
 
 def _found(G: View, name: str, weight: str | None, seed: Any, **chosen: Any) -> list[set[Any]]:

@@ -16,6 +16,8 @@ from .view import ConvertedGraph, View
 
 __all__ = [
     "core_number",
+    "dag_longest_path",
+    "dag_longest_path_length",
     "is_directed_acyclic_graph",
     "is_strongly_connected",
     "k_core",
@@ -91,6 +93,48 @@ def topological_generations(G: View) -> Iterator[list[Any]]:
 def is_directed_acyclic_graph(G: View) -> bool:
     """True for a directed graph without a cycle."""
     return G.directed and _levels(G) is not None
+
+
+@offered(only_default=("default_weight", "topo_order"), weight="weight", weighted=True)
+def dag_longest_path(
+    G: View, weight: str | None = "weight", default_weight: int = 1, topo_order: Any = None
+) -> list[Any]:
+    """The vertices of a longest path, from its beginning."""
+    if not G.count:
+        return []
+    result = _longest(G, weight)
+    rows = np.flatnonzero(result._values("on_path")[0])
+    names = list(G.ids(rows))
+    row_of = dict(zip(names, rows.tolist()))
+    before, missing = result._values("before")
+    # The first vertex has none before it.
+    follows = {row_of[before[row]]: row for row in rows.tolist() if not missing[row]}
+    [row] = set(rows.tolist()) - set(follows.values())
+    path = [row]
+    while path[-1] in follows:
+        path.append(follows[path[-1]])
+    return list(G.nodes(np.array(path)))
+
+
+@offered(only_default=("default_weight",), weight="weight", weighted=True)
+def dag_longest_path_length(
+    G: View, weight: str | None = "weight", default_weight: int = 1
+) -> float:
+    """The sum of the weights along a longest path."""
+    if not G.count:
+        return 0
+    length: float = G.number(_longest(G, weight).summary["length"])
+    return length
+
+
+def _longest(G: View, weight: str | None) -> Any:
+    try:
+        return G.run("dag-longest-path", **G.weighing(weight))
+    except UnsupportedError as error:
+        if "cycle" not in str(error):
+            raise
+        message = "Graph contains a cycle or graph changed during iteration"
+        raise nx.NetworkXUnfeasible(message) from error
 
 
 def _cores(G: View) -> np.ndarray:

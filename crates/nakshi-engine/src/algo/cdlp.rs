@@ -109,17 +109,23 @@ impl Algorithm for Cdlp {
         }
         let count = different(&labels);
         drop(next);
-        if let Some(vertices) = graph.vertices_by_id(cx)? {
-            for label in &mut labels {
-                *label = vertices.get(*label as usize).copied().unwrap_or(*label);
-            }
-        }
+        name_by_vertices(graph, &mut labels, cx)?;
         Ok(Communities { labels, count, iterations, stats: log.finish() })
     }
 }
 
-/// Number of different ranks among these.
-fn different(labels: &[u32]) -> u64 {
+/// Replaces ranks by the vertices whose ids have them; numbers that are no rank stay.
+pub(super) fn name_by_vertices(graph: &Graph, labels: &mut [u32], cx: &Context) -> Result<()> {
+    if let Some(vertices) = graph.vertices_by_id(cx)? {
+        for label in labels {
+            *label = vertices.get(*label as usize).copied().unwrap_or(*label);
+        }
+    }
+    Ok(())
+}
+
+/// Number of different ranks among these; numbers that are no rank do not count.
+pub(super) fn different(labels: &[u32]) -> u64 {
     let mut used = Bitmap::new(labels.len());
     labels.iter().for_each(|&label| used.set(label as usize));
     used.count() as u64

@@ -6,6 +6,7 @@
 
 mod algorithm;
 pub mod apsp;
+pub mod article_rank;
 pub mod articulation_points;
 pub mod assortativity;
 pub mod bc;
@@ -16,10 +17,12 @@ pub mod closeness;
 pub mod coloring;
 mod communities;
 mod components;
+pub mod dag_longest_path;
 mod declaration;
 #[cfg(test)]
 mod deep;
 pub mod degrees;
+pub mod densest_subgraph;
 pub mod diameter;
 pub mod eccentricity;
 pub mod eigenvector;
@@ -30,6 +33,7 @@ mod hyperball;
 pub mod k_core;
 pub mod k_truss;
 pub mod katz;
+pub mod label_propagation;
 pub mod lcc;
 pub mod leiden;
 pub mod louvain;

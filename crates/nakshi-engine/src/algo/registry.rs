@@ -4,10 +4,11 @@ use super::algorithm::{Algorithm, defaults, parse};
 use super::declaration::{Choice, Declaration, Kind, Parameter};
 use super::pulling::{self, PullVisitor};
 use super::{
-    apsp, articulation_points, assortativity, bc, bfs, bridges, cdlp, closeness, coloring, degrees,
-    diameter, eccentricity, eigenvector, fastrp, harmonic, hits, k_core, k_truss, katz, lcc,
-    leiden, louvain, matching, mis, pagerank, personalized_pagerank, scan_statistics, scc,
-    spanning_forest, sssp, topological_sort, triangles, wcc,
+    apsp, article_rank, articulation_points, assortativity, bc, bfs, bridges, cdlp, closeness,
+    coloring, dag_longest_path, degrees, densest_subgraph, diameter, eccentricity, eigenvector,
+    fastrp, harmonic, hits, k_core, k_truss, katz, label_propagation, lcc, leiden, louvain,
+    matching, mis, pagerank, personalized_pagerank, scan_statistics, scc, spanning_forest, sssp,
+    topological_sort, triangles, wcc,
 };
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -158,6 +159,7 @@ macro_rules! algorithms {
 // The list: a line for each algorithm, in the order of names; `pulls` if it implements `Pulls`.
 algorithms! {
     apsp::Apsp;
+    article_rank::ArticleRank;
     articulation_points::ArticulationPoints;
     assortativity::Assortativity;
     bc::Bc;
@@ -166,7 +168,9 @@ algorithms! {
     cdlp::Cdlp, pulls;
     closeness::Closeness;
     coloring::Coloring, pulls;
+    dag_longest_path::DagLongestPath;
     degrees::Degrees;
+    densest_subgraph::DensestSubgraph;
     diameter::Diameter;
     eccentricity::Eccentricity;
     eigenvector::Eigenvector;
@@ -176,6 +180,7 @@ algorithms! {
     k_core::KCore;
     k_truss::KTruss;
     katz::Katz;
+    label_propagation::LabelPropagation;
     lcc::Lcc;
     leiden::Leiden;
     louvain::Louvain;
@@ -305,7 +310,7 @@ mod tests {
                 }
                 // The vertex programs of triangles and scan statistics are for undirected graphs.
                 let graph = match (entry.name, word) {
-                    ("topological-sort", _) => &acyclic,
+                    ("dag-longest-path" | "topological-sort", _) => &acyclic,
                     (_, Some("vertex")) => &undirected,
                     _ => &graph,
                 };

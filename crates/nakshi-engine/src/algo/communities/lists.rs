@@ -14,7 +14,7 @@ const RANGE_BYTES: u64 = 4 << 20;
 const RANGE_VERTICES: usize = 1 << 18;
 
 /// Lists of neighbours with weights, in memory.
-pub(super) trait Neighbors: Sync {
+pub(in crate::algo) trait Neighbors: Sync {
     /// Number of neighbours of a vertex.
     fn degree(&self, v: VertexId) -> usize;
 
@@ -23,7 +23,7 @@ pub(super) trait Neighbors: Sync {
 }
 
 /// A graph whose communities are looked for; edges have no direction.
-pub(super) trait Level {
+pub(in crate::algo) trait Level {
     /// Lists of a range of vertices.
     type Part: Neighbors;
 
@@ -123,7 +123,7 @@ impl Decoded {
 }
 
 /// A weight, if communities can be found by it.
-pub(super) fn checked(weight: f64) -> Result<f64> {
+pub(in crate::algo) fn checked(weight: f64) -> Result<f64> {
     if weight < 0.0 {
         return Err(Error::NegativeWeight { weight });
     }
@@ -179,7 +179,7 @@ impl Side {
 
 /// The lists of a range of vertices of the graph.
 #[derive(Default)]
-pub(super) struct GraphPart {
+pub(in crate::algo) struct GraphPart {
     first: usize,
     /// Out-lists and, in a directed graph, in-lists.
     sides: Vec<Side>,
@@ -206,11 +206,11 @@ impl Neighbors for GraphPart {
 }
 
 /// The graph itself; its lists are read, and decoded a range at a time.
-pub(super) struct GraphLevel<'g>(pub(super) &'g Graph);
+pub(in crate::algo) struct GraphLevel<'g>(pub(in crate::algo) &'g Graph);
 
 impl GraphLevel<'_> {
     /// Memory of the lists of a range, if the longest has so many encoded bytes.
-    pub(super) fn state_bytes(longest: u64, weighted: bool, directed: bool) -> u64 {
+    pub(in crate::algo) fn state_bytes(longest: u64, weighted: bool, directed: bool) -> u64 {
         // A byte of a list may hold two entries.
         let entry = if weighted { 2 * 12 } else { 2 * 4 };
         let side = entry * (RANGE_BYTES + longest) + 32 * RANGE_VERTICES as u64;

@@ -12,10 +12,10 @@
 //! edges between them, twice; and a scratch of an eighth of what is left, at least 16 MiB.
 
 mod aggregate;
-mod lists;
+pub(super) mod lists;
 mod moving;
 mod strengths;
-mod tally;
+pub(super) mod tally;
 
 use crate::context::{Context, EngineMode};
 use crate::error::Result;

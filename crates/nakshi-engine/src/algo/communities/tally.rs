@@ -5,7 +5,7 @@ use nakshi_store::VertexId;
 /// A table by open addressing that is as large as the list of the vertex asks for; a slot without weight
 /// is free.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(in crate::algo) struct Tally {
     slots: Vec<(VertexId, f64)>,
     /// Slots in use, in the order in which they were taken.
     used: Vec<usize>,
@@ -15,7 +15,7 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Empties the table, for a list of `degree` neighbours.
-    pub(super) fn clear(&mut self, degree: usize) {
+    pub(in crate::algo) fn clear(&mut self, degree: usize) {
         for &at in &self.used {
             if let Some(slot) = self.slots.get_mut(at) {
                 slot.1 = 0.0;
@@ -33,7 +33,7 @@ impl Tally {
 
     /// Adds to the weight of a community.
     #[inline]
-    pub(super) fn add(&mut self, community: VertexId, weight: f64) {
+    pub(in crate::algo) fn add(&mut self, community: VertexId, weight: f64) {
         if weight <= 0.0 {
             return;
         }
@@ -54,7 +54,7 @@ impl Tally {
     }
 
     /// The communities with their weights, in the order of the list.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (VertexId, f64)> + '_ {
+    pub(in crate::algo) fn entries(&self) -> impl Iterator<Item = (VertexId, f64)> + '_ {
         self.used.iter().filter_map(|&at| self.slots.get(at).copied())
     }
 }

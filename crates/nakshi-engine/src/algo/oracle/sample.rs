@@ -33,6 +33,13 @@ pub(crate) fn graphs_and_hubs_first(n: u32, m: usize) -> impl Strategy<Value = S
     (graphs(n, m), any::<bool>()).prop_map(order)
 }
 
+/// Different arcs between `n` vertices, in ascending order.
+pub(crate) fn distinct_arcs(n: u32) -> impl Strategy<Value = Vec<(u32, u32)>> {
+    let most = (n * n) as usize;
+    let arcs = proptest::collection::btree_set((0..n, 0..n), 0..most / 2);
+    arcs.prop_map(|arcs| arcs.into_iter().collect())
+}
+
 impl Sample {
     pub(crate) fn graph(&self) -> Graph {
         Graph::from_edges(self.n, &self.edges, self.directed, None).unwrap()

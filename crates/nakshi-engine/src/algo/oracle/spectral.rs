@@ -60,6 +60,20 @@ pub fn personalized_pagerank(lists: &[Vec<u32>], sources: &[u32], damping: f64) 
     solve(rows, restart.iter().map(|part| (1.0 - damping) * part).collect())
 }
 
+/// ArticleRank over `(from, to, weight)` arcs: x = (1 - damping) + damping M x, where M divides by the sum
+/// of the weights of a vertex and the mean of these sums.
+pub fn article_rank(arcs: &[(u32, u32, f64)], n: usize, damping: f64) -> Vec<f64> {
+    let mut given = vec![0.0; n];
+    arcs.iter().for_each(|&(u, _, weight)| given[u as usize] += weight);
+    let mean = given.iter().sum::<f64>() / n as f64;
+    let mut rows = vec![vec![0.0; n]; n];
+    (0..n).for_each(|v| rows[v][v] = 1.0);
+    for &(u, v, weight) in arcs {
+        rows[v as usize][u as usize] -= damping * weight / (given[u as usize] + mean);
+    }
+    solve(rows, vec![1.0 - damping; n])
+}
+
 /// The first column of a high power of a matrix, each squaring scaled to entries of at most 1, applied
 /// to a vector of ones.
 fn power(mut matrix: Vec<Vec<f64>>) -> Vec<f64> {

@@ -26,3 +26,18 @@ pub fn is_on_a_cycle(adjacency: &[Vec<u32>], vertex: u32) -> bool {
         .iter()
         .any(|&next| distance[next as usize][vertex as usize].is_some())
 }
+
+/// Length of the longest path over `(from, to, weight)` arcs without cycle that ends at each vertex; a path
+/// may begin anywhere.
+pub fn longest_paths(n: usize, arcs: &[(u32, u32, f64)]) -> Vec<f64> {
+    let mut longest = vec![0.0f64; n];
+    loop {
+        let before = longest.clone();
+        for &(u, v, weight) in arcs {
+            longest[v as usize] = longest[v as usize].max(longest[u as usize] + weight);
+        }
+        if longest == before {
+            return longest;
+        }
+    }
+}
