@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from .condensation import Condensations
 from .conversions import Conversions
 from .declared import DECLARATIONS, with_implied
 from .errors import DeadlineError, NakshiError, ParameterError, UnsupportedError
@@ -20,7 +21,6 @@ from .queries import Id
 from .result import Result
 from .schema import EXACT, Schema, of_properties, of_topology
 from .units import parse_share, parse_size
-from .walks import Walks
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -72,7 +72,7 @@ class RunOptions(TypedDict, total=False):
     progress: ProgressArgument
 
 
-class Graph(Algorithms, Conversions, Walks):
+class Graph(Algorithms, Conversions, Condensations):
     """A graph in a store on disk. Made by :func:`nakshi.open` or :func:`nakshi.build`.
 
     Opening reads the manifest only; edge lists stay on disk. One graph may be used from several
@@ -92,10 +92,11 @@ class Graph(Algorithms, Conversions, Walks):
       ``betweenness``, ``bfs``, ``bridges``, ``cdlp``, ``closeness``, ``coloring``, ``dag_longest_path``,
       ``degrees``, ``densest_subgraph``, ``diameter``, ``eccentricity``, ``eigenvector``, ``fastrp``,
       ``harmonic``, ``hits``, ``k_core``, ``k_truss``, ``katz``, ``label_propagation``, ``lcc``, ``leiden``, ``louvain``, ``matching``, ``mis``, ``pagerank``, ``personalized_pagerank``,
-      ``scan_statistics``, ``scc``, ``spanning_forest``, ``sssp``, ``topological_sort``,
-      ``triangles``, ``wcc``; ``run`` by name, ``estimate`` of memory, ``degree_distribution``
+      ``power_law``, ``scan_statistics``, ``scc``, ``similar``, ``spanning_forest``, ``sssp``,
+      ``topological_sort``, ``triangles``, ``wcc``, ``weighted_matching``; ``run`` by name, ``estimate`` of memory, ``degree_distribution``
     - look-ups: ``neighbors``, ``sample_neighbors``, ``degree``, ``has_edge``, ``edges``,
-      ``shortest_path``; ``subgraph`` and ``ego`` cut a graph out
+      ``shortest_path``; ``subgraph`` and ``ego`` cut a graph out,
+      ``condensation`` makes one of the strong components
     - similarity of pairs: ``jaccard``, ``overlap``, ``cosine``, ``adamic_adar``,
       ``resource_allocation``; ``random_walks``, ``node2vec``
     - ``query`` in Cypher

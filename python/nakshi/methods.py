@@ -89,6 +89,71 @@ class Algorithms:
             progress=progress,
         )
 
+    def article_rank(
+        self,
+        *,
+        damping: float | None = None,
+        iterations: int | None = None,
+        tolerance: float | None = None,
+        weight: str | None = None,
+        unit: bool = False,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """ArticleRank: PageRank in which vertices with few out-edges give less to each of them.
+
+        The scores are not normalised: a vertex without in-edges has 1 - damping.
+
+        Args:
+            damping: probability of following an edge. At least 0 and below 1; default 0.85.
+            iterations: most iterations. Without a tolerance exactly this many are run. Default 100;
+                given alone, it sets ``tolerance`` to 0.
+            tolerance: stop when the scores change by less than this a vertex, on average. 0 runs
+                all iterations that change a score. At least 0; default 1e-7.
+            weight: edge column with the weights. By default that is the store's only one; in a
+                store without any, and in Rust, every edge weighs 1.
+            unit: count every edge as 1, whatever its weight.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``article_rank`` (``float64``): the score.
+            Summary:
+                ``iterations`` (``uint64``): iterations that were run.
+                ``change`` (``float64``): change in the last iteration (L1).
+                ``lengths``: the column that was used, or "unit".
+
+        Raises:
+            ParameterError: a weight that is negative or not finite; no such column.
+
+        J. Li, P. Willett, "ArticleRank: a PageRank-based alternative to numbers of citations for
+        analysing citation networks", Aslib Proceedings 61 (2009).
+        """
+        return self.run(
+            "article-rank",
+            damping=damping,
+            iterations=iterations,
+            tolerance=tolerance,
+            weight=weight,
+            unit=unit,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
     def articulation_points(
         self,
         *,
@@ -184,6 +249,8 @@ class Algorithms:
         *,
         sources: Sequence[Id] | None = None,
         sample: int | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
         seed: int | None = None,
         normalized: bool = False,
         variant: Literal["direct", "block"] | None = None,
@@ -199,13 +266,18 @@ class Algorithms:
     ) -> Result:
         """Betweenness centrality (Brandes) by unweighted shortest paths.
 
-        With neither sources nor a sample every vertex is a source: exact, and expensive.
+        With neither sources nor a sample nor an error every vertex is a source: exact, and
+        expensive.
 
         Args:
             sources: vertices to start from. Scores are then the sum over the shortest paths from
                 these only.
             sample: draw this many at random instead. The sum is then scaled by vertices over
                 sources, so that it estimates the one over all; 0 draws none.
+            epsilon: draw as many as bring all normalised scores within this of their exact values,
+                with probability 1 - delta. 0 draws none. At least 0 and below 1; default 0.
+            delta: probability with which the error of any score may be larger than epsilon. Above 0
+                and below 1; default 0.1.
             seed: seed of the draw. Default 0.
             normalized: divide by the number of pairs of other vertices.
             variant: method that finds the scores; they are the same, but for the rounding of
@@ -223,12 +295,19 @@ class Algorithms:
                 ``depth`` (``uint64``): levels of the deepest search.
                 ``max`` (``float64``): the largest score.
 
-        U. Brandes, "A faster algorithm for betweenness centrality", J. Math. Sociology 25 (2001).
+        Raises:
+            ParameterError: more than one of sources, sample and epsilon.
+
+        U. Brandes, "A faster algorithm for betweenness centrality", J. Math. Sociology 25 (2001);
+        U. Brandes, C. Pich, "Centrality estimation in large networks", Int. J. Bifurcation Chaos 17
+        (2007).
         """
         return self.run(
             "bc",
             sources=sources,
             sample=sample,
+            epsilon=epsilon,
+            delta=delta,
             seed=seed,
             normalized=normalized,
             variant=variant,
@@ -492,6 +571,67 @@ class Algorithms:
             progress=progress,
         )
 
+    def dag_longest_path(
+        self,
+        *,
+        weight: str | None = None,
+        unit: bool = False,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Longest path in a graph without cycles, by the sum of the weights, and the longest to
+        each vertex.
+
+        A path may begin at any vertex, so that no length is below 0. Of several that are as long,
+        it is the one whose vertices come first in the topological order. An undirected graph is
+        refused, and so is one with a cycle.
+
+        Args:
+            weight: edge column with the weights. By default that is the store's only one; in a
+                store without any, and in Rust, every edge weighs 1.
+            unit: count every edge as 1, whatever its weight.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``length`` (``float64``): the length of the longest path that ends at the vertex.
+            ``before``: the vertex before it on that path; missing where the path begins.
+            ``on_path`` (``bool``): true if the vertex is on the longest path of the graph.
+            Summary:
+                ``length`` (``float64``): the length of the longest path.
+                ``edges`` (``uint64``): edges of that path.
+                ``lengths``: the column that was used, or "unit".
+                ``from``: the vertex at which it begins.
+                ``to``: the vertex at which it ends.
+
+        Raises:
+            ParameterError: a cycle, an undirected graph, a weight that is not finite, no such
+                column.
+
+        R. Sedgewick, K. Wayne, "Algorithms", 4th edition (2011), section 4.4.
+        """
+        return self.run(
+            "dag-longest-path",
+            weight=weight,
+            unit=unit,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
     def degrees(
         self,
         *,
@@ -527,6 +667,60 @@ class Algorithms:
         return self.run(
             "degrees",
             direction=direction,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
+    def densest_subgraph(
+        self,
+        *,
+        passes: int | None = None,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Dense part of the graph: its edges per vertex are at least half of the most that any part
+        has.
+
+        The density of a part is the number of edges inside it over the number of its vertices.
+        Edges of both directions count, each; self-loops do not. The summary has a bound that no
+        part exceeds.
+
+        Args:
+            passes: passes over all edges that look for a denser part than the densest k-core, and
+                lower the bound. Default 16.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``dense`` (``bool``): true if the vertex is in the dense part.
+            Summary:
+                ``density`` (``float64``): edges inside the part, over its vertices; at least half
+                    of the largest density.
+                ``bound`` (``float64``): a number that the density of no part exceeds.
+                ``vertices`` (``uint64``): vertices of the part.
+                ``edges`` (``uint64``): edges inside the part.
+
+        M. Charikar, "Greedy approximation algorithms for finding dense components in a graph",
+        APPROX 2000; M. Danisch, T.-H. H. Chan, M. Sozio, "Large scale density-friendly graph
+        decomposition via convex programming", WWW 2017.
+        """
+        return self.run(
+            "densest-subgraph",
+            passes=passes,
             engine=engine,
             memory=memory,
             threads=threads,
@@ -1057,6 +1251,75 @@ class Algorithms:
             progress=progress,
         )
 
+    def label_propagation(
+        self,
+        *,
+        iterations: int | None = None,
+        fixed: Sequence[Id] | None = None,
+        seed: int | None = None,
+        weight: str | None = None,
+        unit: bool = False,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Communities by label propagation with weights; the direction of edges is ignored.
+
+        In the end each vertex has a label that weighs most among its neighbours.
+
+        Args:
+            iterations: rounds at most. There are fewer if no vertex changes its label any more.
+                Default 100.
+            fixed: vertices that keep their labels, and alone have one at first. By default every
+                vertex begins with a label of its own.
+            seed: seed of the order of changes, and of the choice between labels that weigh the
+                same. Default 0.
+            weight: edge column with the weights. By default that is the store's only one; in a
+                store without any, and in Rust, every edge weighs 1.
+            unit: count every edge as 1, whatever its weight.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``label``: the community, named by one of the vertex ids; missing where no label has
+                come.
+            Summary:
+                ``communities`` (``uint64``): number of communities.
+                ``iterations`` (``uint64``): rounds that were run.
+                ``settled`` (``bool``): true if no vertex would change its label in a further round.
+                ``lengths``: the column that was used, or "unit".
+
+        Raises:
+            ParameterError: a negative or NaN weight, no such column, or several columns and none
+                named.
+
+        U. Raghavan, R. Albert, S. Kumara, Phys. Rev. E 76 (2007); V. Traag, L. Šubelj, "Large
+        network community detection by fast label propagation", Sci. Rep. 13 (2023).
+        """
+        return self.run(
+            "label-propagation",
+            iterations=iterations,
+            fixed=fixed,
+            seed=seed,
+            weight=weight,
+            unit=unit,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
     def lcc(
         self,
         *,
@@ -1444,6 +1707,59 @@ class Algorithms:
             progress=progress,
         )
 
+    def power_law(
+        self,
+        *,
+        direction: Literal["both", "out", "in"] | None = None,
+        least: int | None = None,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Power law of the degrees: its exponent, the degree from which it holds, and its distance.
+
+        Vertices of degree 0 are left out.
+
+        Args:
+            direction: edges that count. ``"both"`` (default): edges from and to the vertex;
+                ``"out"``: edges from the vertex; ``"in"``: edges to the vertex.
+            least: degree from which the law holds. 0 finds the one whose law is nearest to the
+                distribution.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            Summary:
+                ``alpha`` (``float64``): the exponent; missing if the degrees are too few for a law.
+                ``error`` (``float64``): standard error of the exponent.
+                ``least`` (``uint64``): the degree from which the law holds.
+                ``distance`` (``float64``): largest difference of the two cumulative distributions.
+                ``vertices`` (``uint64``): vertices of that degree and more.
+
+        A. Clauset, C. Shalizi, M. Newman, "Power-law distributions in empirical data", SIAM Rev. 51
+        (2009).
+        """
+        return self.run(
+            "power-law",
+            direction=direction,
+            least=least,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
     def scan_statistics(
         self,
         *,
@@ -1530,6 +1846,77 @@ class Algorithms:
         """
         return self.run(
             "scc",
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
+    def similar(
+        self,
+        *,
+        k: int | None = None,
+        hashes: int | None = None,
+        rows: int | None = None,
+        comparisons: int | None = None,
+        least: float | None = None,
+        seed: int | None = None,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Similar vertices of each vertex: those that share most of their neighbours.
+
+        The similarity of two vertices is that of Jaccard: neighbours of both over neighbours of
+        any, estimated by MinHash; in a directed graph out-neighbours count. Vertices without
+        neighbours have none.
+
+        Args:
+            k: similar vertices for each vertex at most. At least 1 and at most 1000; default 10.
+            hashes: hashes of a vertex, 4 bytes each. The standard error of a similarity is at most
+                1 over twice the root of this number. At least 1 and at most 4096; default 64.
+            rows: hashes in a band. Vertices are compared if they agree in a whole band; with 1,
+                less similar ones are found, too, and a run takes longer. Default 2.
+            comparisons: comparisons of a vertex in a band at most, which bounds the time where many
+                vertices agree. Default 64.
+            least: similarity below which vertices do not count as similar. At least 0 and at most
+                1; default 0.
+            seed: seed of the hashes. Default 0.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``similar_*``: the vertex of this place, the most similar first; missing if there is
+                none.
+            ``similarity_*`` (``float64``): its estimated similarity.
+            Summary:
+                ``compared`` (``uint64``): pairs of vertices that were compared.
+                ``found`` (``uint64``): vertices that have a similar one.
+
+        Raises:
+            ParameterError: more rows than hashes.
+
+        A. Broder, "On the resemblance and containment of documents", SEQUENCES 1997.
+        """
+        return self.run(
+            "similar",
+            k=k,
+            hashes=hashes,
+            rows=rows,
+            comparisons=comparisons,
+            least=least,
+            seed=seed,
             engine=engine,
             memory=memory,
             threads=threads,
@@ -1789,6 +2176,61 @@ class Algorithms:
         return self.run(
             "wcc",
             variant=variant,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
+    def weighted_matching(
+        self,
+        *,
+        weight: str | None = None,
+        unit: bool = False,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Matching of large weight: at least half of the most that any matching has.
+
+        The heaviest edges are taken first; the direction of edges is ignored. Edges whose weight is
+        not above 0 and self-loops are left out.
+
+        Args:
+            weight: edge column with the weights. By default that is the store's only one; in a
+                store without any, and in Rust, every edge weighs 1.
+            unit: count every edge as 1, whatever its weight.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``partner``: the other vertex of the pair; missing where there is none.
+            Summary:
+                ``pairs`` (``uint64``): number of pairs.
+                ``weight`` (``float64``): sum of the weights of the edges between them.
+                ``lengths``: the column that was used, or "unit".
+
+        Raises:
+            ParameterError: a weight that is not finite; no such column.
+
+        R. Preis, "Linear time 1/2-approximation algorithm for maximum weighted matching in general
+        graphs", STACS 1999; F. Manne, R. Bisseling, PPAM 2007.
+        """
+        return self.run(
+            "weighted-matching",
+            weight=weight,
+            unit=unit,
             engine=engine,
             memory=memory,
             threads=threads,

@@ -46,6 +46,9 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "article-rank": {},
     "densest-subgraph": {},
     "label-propagation": {},
+    "power-law": {},
+    "similar": {"k": 2, "hashes": 16},
+    "weighted-matching": {},
 }
 
 #: Fields of a run's report about its reads.

@@ -69,6 +69,18 @@ def test_article_rank(both):
             _same(found.to_dict(), dict(zip(vertices, expected)), within=1e-9)
 
 
+def test_betweenness_within_an_error(both):
+    graph, other = both
+    exact = nx.betweenness_centrality(other)
+    found = graph.betweenness(epsilon=0.3, delta=0.5, normalized=True, seed=3)
+    assert 0 < found.summary["sources"] < len(other)
+    assert max(abs(found[v] - exact[v]) for v in other) <= 0.3
+    again = graph.betweenness(epsilon=0.3, delta=0.5, normalized=True, seed=3, threads=1)
+    assert again.to_dict() == found.to_dict()
+    with pytest.raises(nakshi.ParameterError, match="leave out"):
+        graph.betweenness(epsilon=0.1, sample=3)
+
+
 def test_eigenvector(both):
     graph, other = both
     _same(graph.eigenvector().to_dict(), nx.eigenvector_centrality(other))
@@ -212,6 +224,85 @@ def test_similarity(both, tmp_path):
     command = [sys.executable, "-m", "nakshi", "run", "adamic-adar", graph.path, "--pairs", file]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert [float(line.split("\t")[2]) for line in lines] == graph.adamic_adar(pairs).tolist()
+
+
+def test_similar(both):
+    """Near the exact similarity of Jaccard, and the most similar pairs are found."""
+    graph, other = both
+    near = {v: set(other[v]) for v in other}
+
+    def jaccard(a, b):
+        return len(near[a] & near[b]) / len(near[a] | near[b])
+
+    found = graph.similar(k=4, hashes=1024, rows=1, seed=3)
+    again = graph.similar(k=4, hashes=1024, rows=1, seed=3, threads=1, engine="ssd")
+    assert found.columns == [
+        f"{name}_{at}" for at in range(4) for name in ("similar", "similarity")
+    ]
+    best = found.to_dict("similar_0")
+    for at in range(4):
+        similar, values = found.to_dict(f"similar_{at}"), found.to_dict(f"similarity_{at}")
+        assert again.to_dict(f"similar_{at}") == similar
+        for vertex, match in similar.items():
+            if match is not None:
+                assert abs(values[vertex] - jaccard(vertex, match)) < 0.1
+    for vertex in other:
+        most = max((jaccard(vertex, v) for v in other if v != vertex and near[v]), default=0)
+        assert near[vertex] or best[vertex] is None
+        if near[vertex] and most > 0.1:
+            assert jaccard(vertex, best[vertex]) > most - 0.15
+    with pytest.raises(nakshi.ParameterError, match="at most all 2 hashes"):
+        graph.similar(hashes=2, rows=3)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_weighted_matching(directed, tmp_path):
+    """At least half of the weight of a maximum matching, and maximal."""
+    draw = np.random.default_rng(2)
+    edges = np.unique(np.sort(_edges(3, 60, 150), axis=1), axis=0)
+    weights = draw.integers(1, 30, len(edges)).astype(float)
+    graph = nakshi.build(
+        tmp_path / "g.nakshi",
+        edges=(edges[:, 0], edges[:, 1], weights),
+        directed=directed,
+        weighted=True,
+    )
+    other = nx.Graph()
+    other.add_weighted_edges_from(zip(*edges.T.tolist(), weights.tolist()))
+    for threads, engine in ((1, "memory"), (2, "ssd")):
+        found = graph.weighted_matching(threads=threads, engine=engine)
+        partners = {v: u for v, u in found.to_dict().items() if u is not None}
+        assert all(partners[u] == v and other.has_edge(u, v) for v, u in partners.items())
+        pairs = {tuple(sorted(pair)) for pair in partners.items()}
+        assert nx.is_maximal_matching(other, pairs)
+        weight = sum(other[a][b]["weight"] for a, b in pairs)
+        assert found.summary["weight"] == weight and found.summary["pairs"] == len(pairs)
+        best = nx.max_weight_matching(other)
+        assert 2 * weight >= sum(other[a][b]["weight"] for a, b in best)
+
+
+def test_power_law(tmp_path):
+    """The exponent of the largest likelihood, with SciPy's zeta function and search."""
+    optimize = pytest.importorskip("scipy.optimize")
+    zeta = pytest.importorskip("scipy.special").zeta
+    edges = _edges(4, 3000, 12_000)
+    graph = nakshi.build(tmp_path / "g.nakshi", edges=(edges[:, 0], edges[:, 1]), directed=False)
+    degrees = graph.degrees().to_numpy()[1]
+    found = graph.power_law().summary
+    least = found["least"]
+    tail = degrees[degrees >= least]
+    assert found["vertices"] == len(tail)
+
+    def loss(alpha):
+        return len(tail) * np.log(zeta(alpha, least)) + alpha * np.log(tail).sum()
+
+    fit = optimize.minimize_scalar(loss, bounds=(1.01, 19), method="bounded")
+    assert math.isclose(found["alpha"], fit.x, rel_tol=1e-3)
+    steps = np.arange(least, tail.max() + 1)
+    law = 1 - zeta(found["alpha"], steps + 1) / zeta(found["alpha"], least)
+    share = np.searchsorted(np.sort(tail), steps, side="right") / len(tail)
+    assert math.isclose(found["distance"], np.abs(law - share).max(), rel_tol=1e-6)
+    assert graph.power_law(least=least).summary == found
 
 
 def test_random_walks(both):

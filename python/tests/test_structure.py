@@ -128,6 +128,28 @@ def test_orders_that_there_are_not(tmp_path: Path, karate: nakshi.Graph) -> None
         karate.topological_sort()
 
 
+def test_condensation(tmp_path: Path, karate: nakshi.Graph) -> None:
+    for seed in range(6 * SCALE):
+        rng = random.Random(seed)
+        names = rng.sample(range(1000), 40)
+        kind = str if seed % 2 else int
+        edges = [
+            (kind(rng.choice(names)), kind(rng.choice(names))) for _ in range(rng.randint(1, 90))
+        ]
+        graph = nx.DiGraph(edges)
+        store = nakshi.build(tmp_path / f"{seed}", tuple(zip(*edges)), progress=False)
+        path = tmp_path / f"{seed} components" if seed % 3 else None
+        found = store.condensation(path, threads=1 + seed % 2)
+        wanted = nx.condensation(graph)
+        least = {number: min(members) for number, members in wanted.nodes(data="members")}
+        assert set(found.degrees().to_dict()) == set(least.values())
+        pairs = {(least[u], least[v]) for u, v in wanted.edges}
+        assert set(zip(*(ends.tolist() for ends in found.edges()))) == pairs
+        assert found.scc().summary["components"] == found.num_vertices
+    with pytest.raises(nakshi.UnsupportedError, match="undirected"):
+        karate.condensation()
+
+
 def test_longest_paths(tmp_path: Path) -> None:
     for seed in range(10 * SCALE):
         rng = random.Random(seed)

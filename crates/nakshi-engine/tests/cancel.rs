@@ -37,10 +37,12 @@ fn all() -> Vec<(&'static str, Value)> {
         ("pagerank", json!({"iterations": 1000, "variant": "vertex"})),
         ("scan-statistics", json!({})),
         ("scc", json!({})),
+        ("similar", json!({"hashes": 1024, "rows": 1})),
         ("sssp", json!({"source": 0})),
         ("triangles", json!({"per_vertex": true})),
         ("wcc", json!({})),
         ("wcc", json!({"variant": "vertex"})),
+        ("weighted-matching", json!({})),
     ]
 }
 

@@ -134,9 +134,12 @@ fn every_algorithm_keeps_to_its_estimate() {
         ("pagerank", json!({"iterations": 3, "variant": "delta"})),
         ("pagerank", json!({"iterations": 3, "variant": "vertex"})),
         ("pagerank", json!({"iterations": 3, "variant": "pull-program"})),
+        ("power-law", json!({})),
         ("scan-statistics", json!({})),
         ("scan-statistics", json!({"per_vertex": true})),
         ("scc", json!({})),
+        ("similar", json!({"hashes": 8, "k": 2})),
+        ("similar", json!({"hashes": 4, "rows": 4, "k": 5})),
         ("spanning-forest", json!({})),
         ("sssp", json!({"source": 1})),
         ("sssp", json!({"source": 1, "variant": "pull-program"})),
@@ -146,16 +149,14 @@ fn every_algorithm_keeps_to_its_estimate() {
         ("wcc", json!({})),
         ("wcc", json!({"variant": "vertex"})),
         ("wcc", json!({"variant": "pull-program"})),
+        ("weighted-matching", json!({})),
     ];
     let shallow = [&undirected, &directed].into_iter();
     let mut runs: Vec<_> = shallow.flat_map(|s| all.iter().map(move |a| (s, a))).collect();
     let bc = ("bc", json!({"sources": [0]}));
     runs.push((&deep, &bc));
-    let orders = [
-        ("topological-sort", json!({})),
-        ("dag-longest-path", json!({})),
-        ("scc", json!({})),
-    ];
+    let orders =
+        [("topological-sort", json!({})), ("dag-longest-path", json!({})), ("scc", json!({}))];
     runs.extend(orders.iter().map(|run| (&acyclic, run)));
     let mut over = Vec::new();
     for (store, (name, parameters)) in runs {

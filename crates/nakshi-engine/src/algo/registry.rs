@@ -7,8 +7,8 @@ use super::{
     apsp, article_rank, articulation_points, assortativity, bc, bfs, bridges, cdlp, closeness,
     coloring, dag_longest_path, degrees, densest_subgraph, diameter, eccentricity, eigenvector,
     fastrp, harmonic, hits, k_core, k_truss, katz, label_propagation, lcc, leiden, louvain,
-    matching, mis, pagerank, personalized_pagerank, scan_statistics, scc, spanning_forest, sssp,
-    topological_sort, triangles, wcc,
+    matching, mis, pagerank, personalized_pagerank, power_law, scan_statistics, scc, similar,
+    spanning_forest, sssp, topological_sort, triangles, wcc, weighted_matching,
 };
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -188,13 +188,16 @@ algorithms! {
     mis::Mis;
     pagerank::PageRank, pulls;
     personalized_pagerank::PersonalizedPageRank;
+    power_law::PowerLaw;
     scan_statistics::ScanStatistics;
     scc::Scc;
+    similar::Similar;
     spanning_forest::SpanningForest;
     sssp::Sssp, pulls;
     topological_sort::TopologicalSort;
     triangles::Triangles, pulls;
     wcc::Wcc, pulls;
+    weighted_matching::WeightedMatching;
 }
 
 fn unknown(name: &str, known: impl Iterator<Item = &'static str>) -> Error {

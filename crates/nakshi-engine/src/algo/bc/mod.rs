@@ -12,13 +12,17 @@
 //! paths as a double, which on the way back is replaced by (1 + dependency) / paths, all that the
 //! level above needs, and the score as a double; five bits for sets.
 //!
+//! An error that is asked for gives the number of sources by Hoeffding's inequality, which holds for draws
+//! without replacement, and a union bound over the vertices: U. Brandes, C. Pich, "Centrality estimation
+//! in large networks", Int. J. Bifurcation Chaos 17 (2007).
+//!
 //! Scores follow NetworkX: ends do not count, and an undirected path counts once, not
 //! once in each direction. Path counts are exact up to 2^53; beyond, scores carry the
 //! rounding of doubles.
 
 use super::reach::reach;
 use super::sources::sample;
-use super::{Algorithm, Output, Parameter, algorithm, choices};
+use super::{Algorithm, Declared, Output, Parameter, algorithm, choices};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
@@ -40,14 +44,18 @@ use levels::Levels;
 algorithm! {
     /// Betweenness centrality (Brandes) by unweighted shortest paths.
     ///
-    /// With neither sources nor a sample every vertex is a source: exact, and expensive.
-    #[derive(Eq)]
+    /// With neither sources nor a sample nor an error every vertex is a source: exact, and expensive.
     pub struct Bc = "bc" {
         /// Vertices to start from. Scores are then the sum over the shortest paths from these only.
         pub sources: Vec<VertexId> = Vec::new() => Parameter::VERTICES;
         /// Draw this many at random instead. The sum is then scaled by vertices over sources, so that it
         /// estimates the one over all; 0 draws none.
         pub sample: u32 = 0 => Parameter::INTEGER;
+        /// Draw as many as bring all normalised scores within this of their exact values, with
+        /// probability 1 - delta. 0 draws none.
+        pub epsilon: f64 = 0.0 => Parameter::NUMBER.at_least(0.0).below(1.0);
+        /// Probability with which the error of any score may be larger than epsilon.
+        pub delta: f64 = 0.1 => Parameter::NUMBER.above(0.0).below(1.0);
         /// Seed of the draw.
         pub seed: u64 = 0 => Parameter::INTEGER;
         /// Divide by the number of pairs of other vertices.
@@ -56,7 +64,8 @@ algorithm! {
         pub variant: Variant = Variant::Direct => Parameter::choice(Variant::CHOICES);
     }
     method: "betweenness";
-    citation: "U. Brandes, \"A faster algorithm for betweenness centrality\", J. Math. Sociology 25 (2001)";
+    citation: "U. Brandes, \"A faster algorithm for betweenness centrality\", J. Math. Sociology 25 (2001); \
+        U. Brandes, C. Pich, \"Centrality estimation in large networks\", Int. J. Bifurcation Chaos 17 (2007)";
     columns: &[
         Output::new("betweenness", "float64", "the score; halved in an undirected graph, where each pair is \
             found from both of its ends"),
@@ -67,6 +76,7 @@ algorithm! {
         Output::new("depth", "uint64", "levels of the deepest search"),
         Output::new("max", "float64", "the largest score"),
     ];
+    raises: "more than one of sources, sample and epsilon.";
 }
 
 choices! {
@@ -122,17 +132,16 @@ impl Algorithm for Bc {
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<Betweenness> {
+        self.check()?;
         let mut log = IterationLog::new(graph);
         let n = graph.num_vertices();
         if let Some(bad) = self.sources.iter().find(|&&s| s as usize >= n) {
             return Err(Error::UnknownVertex { id: bad.to_string() });
         }
-        let drawn = self.sources.is_empty() && self.sample > 0;
-        let sources = if drawn {
-            sample(graph, self.sample as usize, self.seed, cx)?
-        } else {
-            self.sources.clone()
-        };
+        let wanted = self.draws(n)?;
+        let drawn = wanted > 0;
+        let sources =
+            if drawn { sample(graph, wanted, self.seed, cx)? } else { self.sources.clone() };
         let count = if sources.is_empty() { n } else { sources.len() };
         let mut state = match self.variant {
             Variant::Direct => Some(BcState::new(n, count == 1)),
@@ -163,6 +172,24 @@ impl Algorithm for Bc {
 }
 
 impl Bc {
+    /// Sources to draw; 0 if they are given, or all vertices are.
+    fn draws(&self, n: usize) -> Result<usize> {
+        if self.epsilon == 0.0 {
+            return Ok(if self.sources.is_empty() { self.sample as usize } else { 0 });
+        }
+        if self.sample > 0 || !self.sources.is_empty() {
+            let message = "it chooses the number of sources; leave out sources and sample";
+            return Err(Error::parameter("epsilon", message));
+        }
+        let n = n.max(2) as f64;
+        // A source adds at most n / (n - 1) to the normalised score of a vertex.
+        let range = n / (n - 1.0);
+        let draws =
+            range * range * (2.0 * n / self.delta).ln() / (2.0 * self.epsilon * self.epsilon);
+        // Saturates; no more than all vertices are drawn.
+        Ok(draws.ceil() as usize)
+    }
+
     /// Factor for sums over `sources` drawn (or over all vertices) of a graph.
     fn scale(&self, graph: &Graph, sources: usize) -> f64 {
         let n = graph.num_vertices() as f64;
@@ -580,6 +607,36 @@ mod tests {
                 }
             }
         }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(cases(10)))]
+        #[test]
+        fn keeps_to_the_error(sample in graphs(400, 900), seed in 0u64..100) {
+            let graph = sample.graph();
+            let cx = Context::new().with_threads(1);
+            let exact = Bc { normalized: true, ..Bc::default() }.run(&graph, &cx).unwrap();
+            let near = Bc { normalized: true, epsilon: 0.2, delta: 0.01, seed, ..Bc::default() };
+            let near = near.run(&graph, &cx).unwrap();
+            let n = sample.n as f64;
+            let draws = (n / (n - 1.0)).powi(2) * (2.0 * n / 0.01).ln() / 0.08;
+            if sample.n > 2 {
+                prop_assert_eq!(near.sources as usize, sample.n.min(draws.ceil() as usize));
+            }
+            for (a, b) in near.scores.iter().zip(&exact.scores) {
+                prop_assert!((a - b).abs() <= 0.2, "{} {}", a, b);
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_leaves_no_other_choice_of_sources() {
+        let graph = Graph::from_edges(3, &[(0, 1), (1, 2)], false, None).unwrap();
+        let run = |config: Bc| config.run(&graph, &Context::new()).unwrap_err().to_string();
+        let config = Bc { epsilon: 0.1, ..Bc::default() };
+        assert!(run(Bc { sample: 2, ..config.clone() }).contains("leave out"));
+        assert!(run(Bc { sources: vec![0], ..config.clone() }).contains("leave out"));
+        assert!(run(Bc { delta: 0.0, ..config }).contains("delta"));
     }
 
     /// Chains on a dense core have so few edges that a step marks what they reach.
