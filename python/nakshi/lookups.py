@@ -478,15 +478,121 @@ class Lookups(Writable):
             UnknownVertexError: ids that the graph does not have.
             ParameterError: no such column or property; a negative weight on the way.
         """
-        for end in (source, target):
-            if not _is_one(end):
-                raise ParameterError(f"{end!r} is no vertex id; give an int, str or bytes")
+        _check_ends(source, target)
         call = self._call(engine, memory, threads, timeout, weight, missing_weight)
         found = _core.shortest_path(call, source, target, weight)
         if found is None:
             return None if weight is None else (None, float("inf"))
         path, length = found
         return path.tolist() if weight is None else (path.tolist(), length)
+
+    def shortest_paths(
+        self,
+        source: Id,
+        target: Id,
+        k: int,
+        weight: str | None = None,
+        *,
+        missing_weight: float | None = None,
+        engine: _Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+    ) -> list[tuple[list[Id], float]]:
+        """The k shortest paths that visit no vertex twice, the shortest first.
+
+        Args:
+            source: id of the first vertex.
+            target: id of the last.
+            k: paths at most.
+            weight: edge column, or edge property with numbers, with the lengths, of at least 0; by
+                default every edge has length 1.
+            missing_weight: length of edges that lack the property; refused by default.
+            engine, memory, threads, timeout: as for every look-up.
+
+        Returns:
+            The ids of each path, both ends included, and its length; fewer than ``k`` if there are no
+            more. Of paths of the same length any may come first.
+
+        Raises:
+            UnknownVertexError: ids that the graph does not have.
+            ParameterError: no such column or property; a negative weight on the way.
+
+        J. Y. Yen, "Finding the k shortest loopless paths in a network", Management Science 17 (1971).
+        """
+        _check_ends(source, target)
+        if k < 0:
+            raise ParameterError(f"k={k} must be at least 0")
+        call = self._call(engine, memory, threads, timeout, weight, missing_weight)
+        found = _core.shortest_paths(call, source, target, k, weight)
+        return [(path.tolist(), length) for path, length in found]
+
+    def guided_path(
+        self,
+        source: Id,
+        target: Id,
+        potential: str | Any,
+        weight: str | None = None,
+        *,
+        missing_weight: float | None = None,
+        engine: _Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+    ) -> tuple[list[Id] | None, float]:
+        """A shortest path by the A* algorithm, which looks first where least of the way may be left.
+
+        The path is shortest if no potential is above the length of the shortest path from its vertex to
+        the target. The nearer potentials are to that length, the fewer vertices are looked at.
+
+        Args:
+            source: id of the first vertex.
+            target: id of the last.
+            potential: a number for each vertex, in ascending order of the ids, as results have them; or
+                the name of a node property that all vertices have. A vertex of which it is infinite is
+                on no path.
+            weight: edge column, or edge property with numbers, with the lengths, of at least 0; by
+                default every edge has length 1.
+            missing_weight: length of edges that lack the property; refused by default.
+            engine, memory, threads, timeout: as for every look-up.
+
+        Returns:
+            The ids of the path, both ends included, and its length: ``(None, inf)`` if there is none.
+
+        Raises:
+            UnknownVertexError: ids that the graph does not have.
+            ParameterError: no such column or property; a negative weight on the way; another number of
+                potentials, or one that is no number.
+
+        P. E. Hart, N. J. Nilsson, B. Raphael, "A formal basis for the heuristic determination of minimum
+        cost paths", IEEE Transactions on Systems Science and Cybernetics 4 (1968).
+        """
+        import numpy as np
+
+        _check_ends(source, target)
+        potentials = self._potentials(potential) if isinstance(potential, str) else potential
+        try:
+            potentials = np.ascontiguousarray(potentials, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"potential= has something that is no number: {error}") from None
+        if potentials.ndim != 1:
+            raise ParameterError("potential= must be an array of one dimension")
+        call = self._call(engine, memory, threads, timeout, weight, missing_weight)
+        found = _core.guided_path(call, source, target, potentials, weight)
+        if found is None:
+            return None, float("inf")
+        path, length = found
+        return path.tolist(), length
+
+    def _potentials(self, name: str) -> list[float]:
+        """The values of a node property of all vertices, in ascending order of the ids."""
+        graph: Any = self
+        ids = graph.degrees(progress=False).to_numpy()[0].tolist()
+        values: list[Any] = graph.get_node_properties(ids, name)
+        for id, value in zip(ids, values):
+            if value is None:
+                raise ParameterError(f"the vertex {id!r} has no {name!r}; all need a potential")
+        return values
 
     def _call(
         self,
@@ -543,6 +649,12 @@ def _along(direction: str) -> str:
     if direction not in ("out", "in", "both"):
         raise ParameterError(f"direction={direction!r} is not known; choose 'out', 'in' or 'both'")
     return direction
+
+
+def _check_ends(*ends: object) -> None:
+    for end in ends:
+        if not _is_one(end):
+            raise ParameterError(f"{end!r} is no vertex id; give an int, str or bytes")
 
 
 def _is_one(ids: object) -> bool:

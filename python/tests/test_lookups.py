@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import random
 from collections import deque
 from collections.abc import Callable
@@ -9,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import nakshi
+import networkx as nx
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
 
-from .conftest import Outcome, random_edges
+from .conftest import SCALE, Outcome, random_edges
 
 #: Names of vertex number ``v``, by the kind of ids.
 KINDS: dict[str, Callable[[int], Any]] = {
@@ -221,6 +224,71 @@ def test_weighted_paths(diamond: nakshi.Graph) -> None:
     assert diamond.shortest_path("a", "a") == ["a"]
     with pytest.raises(nakshi.ParameterError, match="wait"):
         diamond.shortest_path("a", "d", weight="wait")
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_several_paths(tmp_path: Path, directed: bool) -> None:
+    """Lengths are those of NetworkX's simple paths, in their order."""
+    for seed in range(6 * SCALE):
+        rng = random.Random(seed)
+        pairs = {tuple(sorted(rng.sample(range(12), 2))) for _ in range(26)}
+        edges = [(*rng.sample(pair, 2), float(rng.randint(0, 6))) for pair in sorted(pairs)]
+        other = (nx.DiGraph if directed else nx.Graph)()
+        other.add_nodes_from(range(12))
+        other.add_weighted_edges_from(edges)
+        graph = nakshi.build(
+            tmp_path / str(seed),
+            tuple(zip(*edges)),
+            nodes=range(12),
+            directed=directed,
+            weighted=True,
+        )
+        for weight in ("weight", None):
+            source, target = rng.sample(range(12), 2)
+            paths = nx.shortest_simple_paths(other, source, target, weight=weight)
+            expected = []
+            with contextlib.suppress(nx.NetworkXNoPath):
+                expected = [nx.path_weight(other, path, weight) if weight else len(path) - 1
+                            for path in itertools.islice(paths, 9)]  # fmt: skip
+            for engine in ("memory", "ssd"):
+                found = graph.shortest_paths(source, target, 9, weight, engine=engine)
+                assert [length for _, length in found] == expected
+                assert all(nx.is_simple_path(other, path) for path, _ in found)
+                assert len({tuple(path) for path, _ in found}) == len(found)
+                # Distances to the target are the best potentials; half of them are some.
+                turned = other.reverse() if directed else other
+                left = nx.single_source_dijkstra_path_length(turned, target, weight=weight)
+                left = np.array([left.get(v, np.inf) for v in range(12)], dtype=float)
+                for bound in (left, left / 2, np.zeros(12)):
+                    path, length = graph.guided_path(source, target, bound, weight, engine=engine)
+                    assert length == (expected[0] if expected else np.inf)
+                    assert (path is None) == (not expected)
+    for wrong in ([1.0], ["a"] * 12, [[1.0]] * 12, [float("nan")] * 12):
+        with pytest.raises(nakshi.ParameterError, match="potential"):
+            graph.guided_path(0, 1, wrong)
+    with pytest.raises(nakshi.ParameterError, match="k=-1"):
+        graph.shortest_paths(0, 1, -1)
+    with pytest.raises(nakshi.UnknownVertexError):
+        graph.shortest_paths(0, 99, 2)
+
+
+def test_potentials_of_a_property(tmp_path: Path, cli: Callable[..., Outcome]) -> None:
+    graph = nakshi.build(
+        tmp_path / "g",
+        edges=pl.DataFrame(
+            {":START_ID": [1, 2, 1], ":END_ID": [2, 3, 3], "km:double": [2.0, 2.0, 5.0]}
+        ),
+        nodes=pl.DataFrame({":ID": [1, 2, 3], "left:double": [4.0, 2.0, 0.0]}),
+        properties=True,
+    )
+    assert graph.guided_path(1, 3, "left", "km") == ([1, 2, 3], 4.0)
+    told = cli("path", graph.path, "1", "3", "--weight", "km", "--potential", "left", "--json")
+    assert told.json == {"path": [1, 2, 3], "length": 4.0}
+    told = cli("path", graph.path, "1", "3", "--weight", "km", "--paths", "4")
+    assert told.out == "4\t1\t2\t3\n5\t1\t3\n"
+    found = cli("path", graph.path, "3", "1", "--paths", "4", "--json")
+    assert (found.code, found.json) == (1, {"paths": []})
+    assert cli("path", graph.path, "1", "3", "--paths", "2", "--potential", "left").code == 2
 
 
 def test_memory_is_a_cap(tmp_path: Path) -> None:

@@ -59,8 +59,8 @@ mod _core {
     use crate::load::{columns, import_memory, load};
     #[pymodule_export]
     use crate::lookup::{
-        EdgePairs, Neighborhood, contains, degrees, edges, has_edges, neighbors, shortest_path,
-        similarities, subgraph, walks,
+        EdgePairs, Neighborhood, contains, degrees, edges, guided_path, has_edges, neighbors,
+        shortest_path, shortest_paths, similarities, subgraph, walks,
     };
     #[pymodule_export]
     use crate::outcome::Outcome;

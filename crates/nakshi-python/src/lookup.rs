@@ -32,6 +32,9 @@ type Limits = (String, Option<u64>, Option<usize>, Option<f64>);
 /// The store of a look-up, its limits, and the properties whose changes count.
 type Handle<'py> = (PyRef<'py, Store>, Limits, Option<PyRef<'py, PyProperties>>);
 
+/// Lists that a search may read: so many that Ctrl-C stops it.
+const SEARCH: usize = 1 << 16;
+
 /// The ids of a request: a NumPy array of 64-bit integers, or an iterable of int, str and bytes.
 fn id_batch(object: &Bound<'_, PyAny>) -> PyResult<IdBatch> {
     let torn = |_| PyValueError::new_err("an array of ids must be contiguous");
@@ -374,6 +377,47 @@ pub fn shortest_path<'py>(
     let call = LookupCall::new(py, handle)?;
     let wanted = Wanted { directions: directions(Along::Both), column: weight, requests: 2 };
     let found = call.answer(&wanted, |lookup, latest, cx| lookup.path(&ends, latest, cx))?;
+    let Some(path) = found else { return Ok(None) };
+    Ok(Some((Column::new(py, path.ids).numpy(py)?, path.length)))
+}
+
+/// The ids of the shortest paths that visit no vertex twice, each with its length; by weights if a column is
+/// named.
+#[pyfunction]
+pub fn shortest_paths<'py>(
+    py: Python<'py>,
+    handle: Handle<'py>,
+    source: &Bound<'_, PyAny>,
+    target: &Bound<'_, PyAny>,
+    count: usize,
+    weight: Option<String>,
+) -> PyResult<Vec<(Bound<'py, PyAny>, f64)>> {
+    let ends = IdBatch::Any(vec![id_of(source)?, id_of(target)?]);
+    let call = LookupCall::new(py, handle)?;
+    let wanted = Wanted { directions: directions(Along::Both), column: weight, requests: SEARCH };
+    let found =
+        call.answer(&wanted, |lookup, latest, cx| lookup.paths(&ends, count, latest, cx))?;
+    found.into_iter().map(|path| Ok((Column::new(py, path.ids).numpy(py)?, path.length))).collect()
+}
+
+/// As [`shortest_path`], where each vertex has a number, in ascending order of the ids, that is not above the
+/// length of the way from there to the target.
+#[pyfunction]
+pub fn guided_path<'py>(
+    py: Python<'py>,
+    handle: Handle<'py>,
+    source: &Bound<'_, PyAny>,
+    target: &Bound<'_, PyAny>,
+    potentials: &Bound<'_, PyArray1<f64>>,
+    weight: Option<String>,
+) -> PyResult<Option<(Bound<'py, PyAny>, f64)>> {
+    let ends = IdBatch::Any(vec![id_of(source)?, id_of(target)?]);
+    let torn = |_| PyValueError::new_err("an array of potentials must be contiguous");
+    let potentials = potentials.try_readonly()?.as_slice().map_err(torn)?.to_vec();
+    let call = LookupCall::new(py, handle)?;
+    let wanted = Wanted { directions: directions(Along::Out), column: weight, requests: SEARCH };
+    let found = call
+        .answer(&wanted, |lookup, latest, cx| lookup.guided_path(&ends, &potentials, latest, cx))?;
     let Some(path) = found else { return Ok(None) };
     Ok(Some((Column::new(py, path.ids).numpy(py)?, path.length)))
 }

@@ -64,6 +64,17 @@ def degree(
 @click.argument("source")
 @click.argument("target")
 @click.option("--weight", metavar="NAME", help="Edge column or property with the lengths.")
+@click.option(
+    "--paths",
+    type=click.IntRange(1),
+    metavar="K",
+    help="The K shortest paths, each after its length.",
+)
+@click.option(
+    "--potential",
+    metavar="NAME",
+    help="Node property with lower bounds of the way that is left (A*).",
+)
 @options.missing_weight
 @options.memory
 @options.threads
@@ -73,6 +84,8 @@ def path(
     source: str,
     target: str,
     weight: str | None,
+    paths: int | None,
+    potential: str | None,
     missing_weight: float | None,
     memory: int | None,
     threads: int | None,
@@ -86,8 +99,15 @@ def path(
     limits: dict[str, Any] = {"memory": memory, "threads": threads}
     if missing_weight is not None:
         limits["missing_weight"] = missing_weight
+    if paths is not None:
+        if potential is not None:
+            raise click.UsageError("--potential is for one path; leave out --paths")
+        _print_paths(_open(store).shortest_paths(*ends, paths, weight, **limits), ends, as_json)
+        return
     length: float | None = None
-    if weight is None:
+    if potential is not None:
+        ids, length = _open(store).guided_path(*ends, potential, weight, **limits)
+    elif weight is None:
         ids = _open(store).shortest_path(*ends, **limits)
         length = None if ids is None else len(ids) - 1
     else:
@@ -102,6 +122,20 @@ def path(
     for id in ids:
         click.echo(id)
     click.echo(f"{readable(length)} {'edges' if weight is None else weight}", err=True)
+
+
+def _print_paths(
+    found: list[tuple[list[Any], float]], ends: tuple[Any, Any], as_json: bool
+) -> None:
+    if as_json:
+        print_json({"paths": [{"path": ids, "length": length} for ids, length in found]})
+    if not found:
+        if as_json:
+            click.get_current_context().exit(1)
+        raise click.ClickException(f"there is no path from {ends[0]} to {ends[1]}")
+    if not as_json:
+        for ids, length in found:
+            click.echo("\t".join([readable(length), *map(str, ids)]))
 
 
 @click.command()

@@ -24,7 +24,7 @@ pub use walks::Walking;
 use crate::Result;
 use dictionary::Dictionary;
 use ids::Form;
-use nakshi_engine::lookup::{ListNeeds, NeighborLists, OpenLists, Sampling};
+use nakshi_engine::lookup::{ListNeeds, NeighborLists, OpenLists, Sampling, WeightedPath};
 use nakshi_engine::parallel::{Tickets, run_workers};
 use nakshi_engine::shared::{share_u32, zeroed};
 use nakshi_engine::{self as engine, Context, Direction, EngineMode, VertexId};
@@ -457,15 +457,11 @@ impl VertexLookup {
     /// As [`VertexLookup::neighbors`]; a negative weight on the way; weights after commits that the files
     /// do not have.
     pub fn path(&self, ends: &IdBatch, latest: Latest<'_>, cx: &Context) -> Result<Option<Path>> {
-        let ends = self.vertices(ends, latest, cx)?;
-        let &[from, to] = ends.as_slice() else {
-            return Err(engine::Error::parameter("ends", "a path has two ends").into());
-        };
+        let (from, to) = self.ends(ends, latest, cx)?;
         let weighted = self.lists.needs().column.is_some();
         if weighted && latest.is_none() {
-            let Some(path) = self.lists.lightest_path(from, to, cx)? else { return Ok(None) };
-            let ids = self.values(&path.vertices, None)?;
-            return Ok(Some(Path { ids, length: path.length }));
+            let found = self.lists.lightest_path(from, to, cx)?;
+            return found.map(|path| self.named_path(path)).transpose();
         }
         let path = match latest {
             Some(_) if weighted => return Err(no_weights()),
@@ -475,6 +471,85 @@ impl VertexLookup {
         let Some(path) = path else { return Ok(None) };
         let length = path.len().saturating_sub(1) as f64;
         Ok(Some(Path { ids: self.values(&path, latest)?, length }))
+    }
+
+    /// Up to `count` paths that visit no vertex twice, the shortest first; by weights if the look-ups have a
+    /// weight column, else by the number of edges.
+    ///
+    /// # Errors
+    /// As [`VertexLookup::path`]; after commits that the files do not have.
+    pub fn paths(
+        &self,
+        ends: &IdBatch,
+        count: usize,
+        latest: Latest<'_>,
+        cx: &Context,
+    ) -> Result<Vec<Path>> {
+        let (from, to) = self.filed_ends(ends, latest, cx)?;
+        let found = self.lists.lightest_paths(from, to, count, cx)?;
+        found.into_iter().map(|path| self.named_path(path)).collect()
+    }
+
+    /// As [`VertexLookup::path`] by weights, where `potentials` has, in ascending order of the ids, for each
+    /// vertex a number that is not above the length of the shortest path from there to the second end.
+    ///
+    /// # Errors
+    /// As [`VertexLookup::path`]; another number of potentials, or one that is no number; after commits
+    /// that the files do not have.
+    pub fn guided_path(
+        &self,
+        ends: &IdBatch,
+        potentials: &[f64],
+        latest: Latest<'_>,
+        cx: &Context,
+    ) -> Result<Option<Path>> {
+        let (from, to) = self.filed_ends(ends, latest, cx)?;
+        let n = self.lists.graph().num_vertices();
+        if potentials.len() != n {
+            let message =
+                format!("{} numbers for {n} vertices; give one for each", potentials.len());
+            return Err(engine::Error::parameter("potential", message).into());
+        }
+        self.lists.check_room(4 * n as u64, "the order of the ids")?;
+        let ranks = self.lists.graph().id_ranks(cx)?;
+        let rank = |v: VertexId| match &ranks {
+            Some(ranks) => ranks.get(v as usize).copied().unwrap_or(v),
+            None => v,
+        };
+        let bound = |v: VertexId| potentials.get(rank(v) as usize).copied().unwrap_or(f64::NAN);
+        let found = self.lists.guided_path(from, to, bound, cx)?;
+        found.map(|path| self.named_path(path)).transpose()
+    }
+
+    /// The two ends of a path over edges that the files have.
+    fn filed_ends(
+        &self,
+        ends: &IdBatch,
+        latest: Latest<'_>,
+        cx: &Context,
+    ) -> Result<(VertexId, VertexId)> {
+        if latest.is_some() {
+            let what = "such paths over edges in the log; run compact() first";
+            return Err(engine::Error::Unsupported { what: what.into() }.into());
+        }
+        self.ends(ends, latest, cx)
+    }
+
+    fn ends(
+        &self,
+        ends: &IdBatch,
+        latest: Latest<'_>,
+        cx: &Context,
+    ) -> Result<(VertexId, VertexId)> {
+        let ends = self.vertices(ends, latest, cx)?;
+        let &[from, to] = ends.as_slice() else {
+            return Err(engine::Error::parameter("ends", "a path has two ends").into());
+        };
+        Ok((from, to))
+    }
+
+    fn named_path(&self, path: WeightedPath) -> Result<Path> {
+        Ok(Path { ids: self.values(&path.vertices, None)?, length: path.length })
     }
 }
 

@@ -4,10 +4,13 @@
 //! * [`lists`]: lists and degrees, one or many at a time; [`answer`]: lists in the order of a request;
 //!   [`resident`]: the same where lists are in memory;
 //! * [`edges`]: whether edges exist; [`sample`]: some neighbours of each vertex;
-//! * [`path`], [`weighted_path`]: a shortest path between two vertices.
+//! * [`path`], [`weighted_path`]: a shortest path between two vertices; [`guided_path`]: the same with
+//!   lower bounds of what is left; [`k_paths`]: several.
 
 mod answer;
 mod edges;
+mod guided_path;
+mod k_paths;
 mod lists;
 mod path;
 mod resident;

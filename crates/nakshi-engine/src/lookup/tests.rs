@@ -175,6 +175,111 @@ proptest! {
     }
 }
 
+/// Small weights, some of them 0.
+fn small_weights(sample: &Sample, seed: u64) -> Vec<f64> {
+    let weight = |i: usize| (nakshi_store::layout::mix(seed ^ i as u64) % 5) as f64;
+    (0..sample.edges.len()).map(weight).collect()
+}
+
+fn weighted(sample: &Sample, weights: &[f64]) -> [OpenLists; 2] {
+    let (n, edges, cache) = (sample.n, &sample.edges, 16 << 10);
+    let given = Some(weights);
+    let on_ssd = Graph::from_edges_on_ssd(n, edges, sample.directed, given, cache, &|b| b);
+    [Graph::from_edges(n, edges, sample.directed, given), on_ssd].map(|g| OpenLists::of(g.unwrap()))
+}
+
+/// The lightest edge between two vertices.
+fn step(sample: &Sample, weights: &[f64], from: u32, to: u32) -> f64 {
+    let joins =
+        |&(u, v): &(u32, u32)| (u, v) == (from, to) || (!sample.directed && (v, u) == (from, to));
+    let edges = sample.edges.iter().zip(weights).filter(|(edge, _)| joins(edge));
+    edges.map(|(_, weight)| *weight).fold(f64::INFINITY, f64::min)
+}
+
+/// Lengths of all paths that visit no vertex twice, ascending.
+fn all_lengths(sample: &Sample, weights: &[f64], from: u32, to: u32) -> Vec<f64> {
+    let lists = sample.adjacency();
+    let mut found = Vec::new();
+    let mut open = vec![vec![from]];
+    while let Some(path) = open.pop() {
+        let last = path[path.len() - 1];
+        if last == to {
+            found.push(
+                path.windows(2).map(|p| step(sample, weights, p[0], p[1])).fold(0.0, |a, b| a + b),
+            );
+            continue;
+        }
+        let more = lists[last as usize].iter().filter(|next| !path.contains(next));
+        open.extend(more.map(|&next| [path.as_slice(), &[next]].concat()));
+    }
+    found.sort_by(f64::total_cmp);
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases(48)))]
+
+    #[test]
+    fn several_paths_are_the_shortest_of_all(
+        sample in graphs(7, 20), ends: (u32, u32), seed: u64, count in 0..12usize,
+    ) {
+        let (from, to) = (ends.0 % sample.n as u32, ends.1 % sample.n as u32);
+        // Edges that are given twice may have two weights; the lists keep one of them.
+        let mut sample = sample;
+        sample.edges.sort_unstable_by_key(|&(u, v)| if sample.directed { (u, v) } else { (u.min(v), u.max(v)) });
+        sample.edges.dedup_by_key(|&mut (u, v)| if sample.directed { (u, v) } else { (u.min(v), u.max(v)) });
+        let weights = small_weights(&sample, seed);
+        let mut expected = all_lengths(&sample, &weights, from, to);
+        expected.truncate(count);
+        let mut first = None;
+        for open in weighted(&sample, &weights) {
+            let found = open.lightest_paths(from, to, count, &Context::new()).unwrap();
+            let lengths: Vec<f64> = found.iter().map(|path| path.length).collect();
+            prop_assert_eq!(&lengths, &expected);
+            for path in &found {
+                let sum = path.vertices.windows(2).map(|p| step(&sample, &weights, p[0], p[1])).fold(0.0, |a, b| a + b);
+                prop_assert_eq!(sum, path.length);
+                prop_assert_eq!((path.vertices[0], path.vertices.last()), (from, Some(&to)));
+                prop_assert_eq!(path.vertices.iter().collect::<BTreeSet<_>>().len(), path.vertices.len());
+            }
+            let different: BTreeSet<_> = found.iter().map(|path| path.vertices.clone()).collect();
+            prop_assert_eq!(different.len(), found.len());
+            prop_assert_eq!(first.get_or_insert_with(|| found.clone()), &found);
+        }
+    }
+
+    /// Bounds between 0 and the distance, which differ so much between neighbours that vertices are opened
+    /// again.
+    #[test]
+    fn guided_paths_are_shortest(sample in graphs(40, 160), ends: (u32, u32), seed: u64) {
+        let (from, to) = (ends.0 % sample.n as u32, ends.1 % sample.n as u32);
+        let weights = small_weights(&sample, seed);
+        let expected = lengths(&sample, &weights, from)[to as usize];
+        let edges = sample.edges.iter().map(|&(u, v)| (v, u)).collect();
+        let turned = Sample { edges, ..sample.clone() };
+        let left = lengths(&turned, &weights, to);
+        let share = |v: u32| (nakshi_store::layout::mix(seed ^ u64::from(v)) % 5) as f64 / 4.0;
+        let some = |v: u32| {
+            let left = left[v as usize];
+            if left.is_finite() { left * share(v) } else { left }
+        };
+        let bounds: [&dyn Fn(u32) -> f64; 3] = [&|_| 0.0, &|v| left[v as usize], &some];
+        for open in weighted(&sample, &weights) {
+            for bound in bounds {
+                let found = open.guided_path(from, to, bound, &Context::new()).unwrap();
+                prop_assert_eq!(found.as_ref().map_or(f64::INFINITY, |path| path.length), expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn bounds_that_are_no_numbers_are_refused() {
+    let open = OpenLists::of(Graph::from_edges(2, &[(0, 1)], true, None).unwrap());
+    let error = open.guided_path(0, 1, |_| f64::NAN, &Context::new()).unwrap_err().to_string();
+    assert!(error.contains("potential"), "{error}");
+}
+
 /// Distances from a vertex by Bellman and Ford.
 fn lengths(sample: &Sample, weights: &[f64], from: u32) -> Vec<f64> {
     let mut found = vec![f64::INFINITY; sample.n];

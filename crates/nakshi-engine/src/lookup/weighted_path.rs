@@ -14,7 +14,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap};
 
 /// Bytes of an entry of the tables and of the heap, with room to grow.
-const ENTRY: u64 = 96;
+pub(super) const ENTRY: u64 = 96;
 
 /// A path and its length.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,9 +25,52 @@ pub struct WeightedPath {
     pub length: f64,
 }
 
+/// A path with the weight of each step.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Route {
+    /// The vertices, both ends included.
+    pub(super) vertices: Vec<VertexId>,
+    /// The weights between them, one less.
+    pub(super) weights: Vec<f64>,
+}
+
+impl Route {
+    /// The sum of the weights, from the first.
+    pub(super) fn length(&self) -> f64 {
+        self.weights.iter().fold(0.0, |sum, weight| sum + weight)
+    }
+
+    /// The path without the cycles that edges of weight 0 allow.
+    fn without_cycles(self) -> Route {
+        let mut places = HashMap::with_capacity(self.vertices.len());
+        let mut path = Route { vertices: Vec::new(), weights: Vec::new() };
+        let steps = std::iter::once(None).chain(self.weights.into_iter().map(Some));
+        for (vertex, step) in self.vertices.into_iter().zip(steps) {
+            // A place may be one that the path has left again.
+            if let Some(&place) = places.get(&vertex)
+                && path.vertices.get(place) == Some(&vertex)
+            {
+                path.vertices.truncate(place + 1);
+                path.weights.truncate(place);
+                continue;
+            }
+            places.insert(vertex, path.vertices.len());
+            path.vertices.push(vertex);
+            path.weights.extend(step);
+        }
+        path
+    }
+}
+
+impl From<Route> for WeightedPath {
+    fn from(route: Route) -> Self {
+        WeightedPath { length: route.length(), vertices: route.vertices }
+    }
+}
+
 /// An open vertex, by its distance and then by its number.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Open(f64, VertexId);
+pub(super) struct Open(pub(super) f64, pub(super) VertexId);
 
 impl Eq for Open {}
 
@@ -113,8 +156,19 @@ impl OpenLists {
         to: VertexId,
         cx: &Context,
     ) -> Result<Option<WeightedPath>> {
+        Ok(self.lightest_route(from, to, &|_, _| true, cx)?.map(WeightedPath::from))
+    }
+
+    /// As [`OpenLists::lightest_path`], over the edges for whose two ends `may` is true.
+    pub(super) fn lightest_route(
+        &self,
+        from: VertexId,
+        to: VertexId,
+        may: &dyn Fn(VertexId, VertexId) -> bool,
+        cx: &Context,
+    ) -> Result<Option<Route>> {
         if from == to {
-            return Ok(Some(WeightedPath { vertices: vec![from], length: 0.0 }));
+            return Ok(Some(Route { vertices: vec![from], weights: Vec::new() }));
         }
         let (mut ahead, mut behind) = (Tree::new(from), Tree::new(to));
         let mut best: Option<Junction> = None;
@@ -128,13 +182,13 @@ impl OpenLists {
                     let entries = (ahead.labels.len() + behind.labels.len()) as u64;
                     self.check_room(entries.saturating_mul(ENTRY), "a search for a path")?;
                     if near <= far {
-                        expand(&mut ahead, &behind, out, |found| shorten(&mut best, found))?;
+                        expand((&mut ahead, &behind), out, may, |found| shorten(&mut best, found))?;
                     } else {
                         let turned = |mut found: Junction| {
                             found.ends = (found.ends.1, found.ends.0);
                             shorten(&mut best, found);
                         };
-                        expand(&mut behind, &ahead, into, turned)?;
+                        expand((&mut behind, &ahead), into, &|u, v| may(v, u), turned)?;
                     }
                 }
                 Ok(())
@@ -150,11 +204,12 @@ fn shorten(best: &mut Option<Junction>, found: Junction) {
     }
 }
 
-/// Closes the nearest open vertex and hands out the edges that lead from it to the other side.
+/// Closes the nearest open vertex and hands out the edges that lead from it to the other side, of those
+/// that may be used.
 fn expand(
-    mine: &mut Tree,
-    other: &Tree,
+    (mine, other): (&mut Tree, &Tree),
     reader: &mut ListReader<'_>,
+    may: &dyn Fn(VertexId, VertexId) -> bool,
     mut meet: impl FnMut(Junction),
 ) -> Result<()> {
     let Some(Reverse(Open(distance, vertex))) = mine.open.pop() else { return Ok(()) };
@@ -168,6 +223,8 @@ fn expand(
             at += 1;
             if weight.is_nan() || weight < 0.0 {
                 fault = Some(weight);
+            }
+            if fault.is_some() || !may(vertex, next) {
                 return;
             }
             let sum = distance + weight;
@@ -183,25 +240,27 @@ fn expand(
                 mine.open.push(Reverse(Open(sum, next)));
             }
         })?;
-        match fault {
-            None => Ok(()),
-            Some(weight) if weight.is_nan() => Err(Error::parameter(
-                "weight",
-                "a weight is no number; shortest paths need numbers",
-            )),
-            Some(weight) => Err(Error::NegativeWeight { weight }),
-        }
+        fault.map_or(Ok(()), |weight| Err(no_length(weight)))
     })
 }
 
-/// The whole path, and its length added up from its beginning.
-fn joined(ahead: &Tree, behind: &Tree, best: Junction) -> WeightedPath {
+/// The error of a weight that is below 0 or no number.
+pub(super) fn no_length(weight: f64) -> Error {
+    if weight.is_nan() {
+        return Error::parameter("weight", "a weight is no number; shortest paths need numbers");
+    }
+    Error::NegativeWeight { weight }
+}
+
+/// The whole path.
+fn joined(ahead: &Tree, behind: &Tree, best: Junction) -> Route {
     let mut first = ahead.back(best.ends.0);
     first.reverse();
     let second = behind.back(best.ends.1);
-    // The weight beside a vertex of the first half leads to it, of the second half away from it.
-    let length = first.iter().map(|step| step.1).sum::<f64>() + best.weight;
-    let length = second.iter().fold(length, |sum, step| sum + step.1);
     let vertices = first.iter().chain(&second).map(|step| step.0).collect();
-    WeightedPath { vertices, length }
+    // The weight beside a vertex of the first half leads to it, of the second half away from it.
+    let mut weights: Vec<f64> = first.iter().skip(1).map(|step| step.1).collect();
+    weights.push(best.weight);
+    weights.extend(second.iter().take(second.len().saturating_sub(1)).map(|step| step.1));
+    Route { vertices, weights }.without_cycles()
 }
