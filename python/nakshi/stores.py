@@ -15,6 +15,7 @@ from .edges import nodes_file, prepare
 from .errors import InputWarning, ParameterError
 from .formats import Format
 from .graph import Graph
+from .konect import edge_files
 from .limits import check_shards
 from .networks import converted
 from .orders import DRAWN, Layout, Order, PropertyLayout
@@ -95,7 +96,8 @@ def build(
 
             - a file's path, or a list of them: edge lists (CSV, TSV, SNAP, KONECT), adjacency
               lists, Matrix Market, METIS, Graphalytics, Parquet, Arrow, also compressed with gzip
-              or zstd; ``"-"`` is standard input;
+              or zstd; ``"-"`` is standard input; archives of KONECT (``.tar.bz2``), whose headers
+              say whether edges have a direction;
             - a DataFrame (polars, pandas) or any object with ``__arrow_c_stream__``;
             - a tuple of arrays ``(sources, targets)`` or ``(sources, targets, weights)``, each of
               shape ``(num_edges,)``: integers or text;
@@ -268,18 +270,24 @@ def _imported(
 
         return reorder.import_in_order(path, options, progress, run)
     source = prepare(edges, options)
-    with nodes_file(nodes) as names, reporting(progress, "import") as sink:
+    with (
+        nodes_file(nodes) as names,
+        edge_files(source.paths, options, path) as (paths, notes),
+        reporting(progress, "import") as sink,
+    ):
         options["nodes"] = names
         given = {name: value for name, value in options.items() if value is not None}
         text = _core.build(
             os.fspath(path),
-            source.paths,
+            paths,
             json.dumps(given),
             batches=source.batches,
             csr=source.csr,
             progress=sink,
         )
     outcome: dict[str, Any] = json.loads(text)
+    if notes:
+        outcome["notes"] = [*notes, *outcome.get("notes", ())]
     return outcome
 
 
