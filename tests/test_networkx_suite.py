@@ -21,6 +21,7 @@ RAN = Path(__file__).with_name("networkx_ran.txt")
 MODULES = [
     "assortativity",
     "centrality",
+    "community.tests.test_label_propagation",
     "community.tests.test_louvain",
     "community.tests.test_quality",
     "components",
@@ -36,6 +37,8 @@ MODULES = [
     "tests.test_isolate",
     "tests.test_link_prediction",
     "tests.test_reciprocity",
+    "tests.test_richclub",
+    "tests.test_triads",
     "tests.test_wiener",
     "traversal",
 ]

@@ -89,14 +89,17 @@ class Graph(Algorithms, Conversions, Condensations):
     - what it is: ``path``, ``num_vertices``, ``num_edges``, ``directed``, ``weighted``, ``weights``,
       ``info``, ``schema``; ``is_directed`` and ``is_multigraph`` for NetworkX
     - algorithms: ``apsp``, ``article_rank``, ``articulation_points``, ``assortativity``,
-      ``betweenness``, ``bfs``, ``bridges``, ``cdlp``, ``closeness``, ``coloring``, ``dag_longest_path``,
-      ``degrees``, ``densest_subgraph``, ``diameter``, ``eccentricity``, ``eigenvector``, ``fastrp``,
-      ``harmonic``, ``hits``, ``k_core``, ``k_truss``, ``katz``, ``label_propagation``, ``lcc``, ``leiden``, ``louvain``, ``matching``, ``mis``, ``pagerank``, ``personalized_pagerank``,
-      ``power_law``, ``scan_statistics``, ``scc``, ``similar``, ``spanning_forest``, ``sssp``,
-      ``topological_sort``, ``triangles``, ``wcc``, ``weighted_matching``; ``run`` by name, ``estimate`` of memory, ``degree_distribution``
+      ``betweenness``, ``bfs``, ``bridges``, ``cdlp``, ``closeness``, ``coloring``,
+      ``dag_longest_path``, ``degrees``, ``densest_subgraph``, ``diameter``, ``eccentricity``,
+      ``eigenvector``, ``fastrp``, ``gee``, ``harmonic``, ``hits``, ``k_core``, ``k_truss``,
+      ``katz``, ``label_propagation``, ``lcc``, ``leiden``, ``louvain``, ``matching``, ``mis``,
+      ``pagerank``, ``personalized_pagerank``, ``power_law``, ``rich_club``, ``scan_statistics``,
+      ``scc``, ``similar``, ``spanning_forest``, ``sssp``, ``topological_sort``, ``triad_census``,
+      ``triangles``, ``wcc``, ``weighted_matching``; ``run`` by name, ``estimate`` of memory,
+      ``degree_distribution``
     - look-ups: ``neighbors``, ``sample_neighbors``, ``degree``, ``has_edge``, ``edges``,
-      ``shortest_path``; ``subgraph`` and ``ego`` cut a graph out,
-      ``condensation`` makes one of the strong components
+      ``shortest_path``, ``shortest_paths``, ``guided_path``; ``subgraph`` and ``ego`` cut a graph
+      out, ``condensation`` makes one of the strong components
     - similarity of pairs: ``jaccard``, ``overlap``, ``cosine``, ``adamic_adar``,
       ``resource_allocation``; ``random_walks``, ``node2vec``
     - ``query`` in Cypher
@@ -687,10 +690,12 @@ class Graph(Algorithms, Conversions, Condensations):
         Also returns true if the usual edge property shall be the weight, where there is one.
         """
         given = with_implied(algorithm, parameters)
-        if "source" in given:
-            given["source"] = _vertex(given["source"])
-        if "sources" in given:
-            given["sources"] = _vertices(given["sources"])
+        declared = DECLARATIONS.get(algorithm)
+        for one in declared.parameters if declared is not None else ():
+            if one.kind == "vertex" and one.name in given:
+                given[one.name] = _vertex(given[one.name])
+            if one.kind == "vertices" and one.name in given:
+                given[one.name] = _vertices(given[one.name], one.name)
         unit = _weighs(algorithm) and given.pop("unit", False)
         if not _weighs(algorithm) or unit or "weight" in given:
             return given, False
@@ -721,11 +726,11 @@ def _json(given: dict[str, Any]) -> str:
         raise ParameterError(f"an argument has a value of a wrong type: {error}") from None
 
 
-def _vertices(given: Any) -> list[Any]:
+def _vertices(given: Any, name: str = "sources") -> list[Any]:
     """Vertices in JSON."""
     if isinstance(given, (str, bytes, int)):
         # A lone text would otherwise pass as a sequence of one-letter ids.
-        raise ParameterError(f"sources is a list of vertices: [{given!r}]")
+        raise ParameterError(f"{name} is a list of vertices: [{given!r}]")
     return [_vertex(one) for one in given]
 
 

@@ -327,6 +327,7 @@ class Algorithms:
         source: Id,
         *,
         parents: bool = False,
+        hops: int | None = None,
         variant: Literal["direct", "vertex", "block", "pull-program"] | None = None,
         engine: Engine = "auto",
         memory: int | str | None = None,
@@ -344,6 +345,8 @@ class Algorithms:
             source: vertex to start from.
             parents: find parents, too. For each reached vertex that is the in-neighbour one level
                 up whose id is smallest; it costs a pass over the edges of all reached vertices.
+            hops: edges of a path at most; vertices that are farther away count as unreachable. 0 is
+                no bound.
             variant: method that finds the levels; the results are the same. ``"direct"`` (default):
                 scans and gathers, with what is known about the algorithm; ``"vertex"``:
                 FlashGraph's vertex program; ``"block"``: a program on blocks of vertices;
@@ -366,6 +369,7 @@ class Algorithms:
             "bfs",
             source=source,
             parents=parents,
+            hops=hops,
             variant=variant,
             engine=engine,
             memory=memory,
@@ -957,6 +961,76 @@ class Algorithms:
             iteration_weights=iteration_weights,
             normalization=normalization,
             seed=seed,
+            weight=weight,
+            unit=unit,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
+    def gee(
+        self,
+        *,
+        labeled: Sequence[Id] | None = None,
+        classes: Sequence[float] | None = None,
+        laplacian: bool = False,
+        normalized: bool = False,
+        weight: str | None = None,
+        unit: bool = False,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Vectors of vertices from known classes of some of them (GEE), one entry a class.
+
+        The direction of edges is ignored. Classes of vertices that are not named are unknown; these
+        vertices have vectors, too.
+
+        Args:
+            labeled: vertices whose classes are known.
+            classes: their classes, in the same order: whole numbers from 0 on.
+            laplacian: divide the weight of an edge by the root of the product of the sums at both
+                ends, so that hubs count less.
+            normalized: scale every vector to length 1.
+            weight: edge column with the weights. By default that is the store's only one; in a
+                store without any, and in Rust, every edge weighs 1.
+            unit: count every edge as 1, whatever its weight.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``embedding_*`` (``float64``): the entry of this class.
+            Summary:
+                ``classes`` (``uint64``): length of a vector: the largest class, and 1.
+                ``labeled`` (``uint64``): vertices whose classes are known.
+                ``lengths``: the column that was used, or "unit".
+
+        Raises:
+            ParameterError: no vertex with a class, or another number of classes; a class that is no
+                whole number from 0 to 4,095; a vertex with two classes; a weight that is negative
+                or not finite; no such column.
+
+        C. Shen, Q. Wang, C. E. Priebe, "One-Hot Graph Encoder Embedding", IEEE Transactions on
+        Pattern Analysis and Machine Intelligence 45 (2023).
+        """
+        return self.run(
+            "gee",
+            labeled=labeled,
+            classes=classes,
+            laplacian=laplacian,
+            normalized=normalized,
             weight=weight,
             unit=unit,
             engine=engine,
@@ -1760,6 +1834,53 @@ class Algorithms:
             progress=progress,
         )
 
+    def rich_club(
+        self,
+        *,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Rich-club coefficients: of the pairs of vertices with more than k neighbours, the share
+        that is joined.
+
+        The direction of edges is ignored, edges between the same vertices are one, and self-loops
+        never count. The coefficients are not normalised by those of random graphs.
+
+        Args:
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``degree`` (``uint32``): number of neighbours.
+            ``rich_club`` (``float64``): the coefficient for k = degree; missing if fewer than two
+                vertices have more neighbours.
+            Summary:
+                ``density`` (``float64``): share of all pairs of vertices that is joined, which is
+                    the coefficient for every k below the smallest degree; missing without pairs.
+
+        S. Zhou, R. Mondragón, "The rich-club phenomenon in the Internet topology", IEEE
+        Communications Letters 8 (2004).
+        """
+        return self.run(
+            "rich-club",
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
     def scan_statistics(
         self,
         *,
@@ -2079,6 +2200,68 @@ class Algorithms:
         """
         return self.run(
             "topological-sort",
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
+            progress=progress,
+        )
+
+    def triad_census(
+        self,
+        *,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Triad census: how many sets of three vertices have each of the 16 patterns of arcs.
+
+        The name of a pattern has the pairs of vertices with arcs both ways, with one arc, and with
+        none; a letter tells patterns with the same numbers apart: down, up, cyclic, transitive.
+        Edges from one vertex to another are one, and self-loops never count. An undirected graph is
+        refused.
+
+        Args:
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
+
+        Returns:
+            Summary:
+                ``003`` (``uint64``): no arcs; a rounded float where it exceeds 64 bits.
+                ``012`` (``uint64``): A -> B, and C.
+                ``102`` (``uint64``): A <-> B, and C.
+                ``021D`` (``uint64``): A <- B -> C.
+                ``021U`` (``uint64``): A -> B <- C.
+                ``021C`` (``uint64``): A -> B -> C.
+                ``111D`` (``uint64``): A <-> B <- C.
+                ``111U`` (``uint64``): A <-> B -> C.
+                ``030T`` (``uint64``): A <- B -> C, A -> C.
+                ``030C`` (``uint64``): A -> B -> C -> A.
+                ``201`` (``uint64``): A <-> B <-> C.
+                ``120D`` (``uint64``): A <- B -> C, A <-> C.
+                ``120U`` (``uint64``): A -> B <- C, A <-> C.
+                ``120C`` (``uint64``): A -> B -> C, A <-> C.
+                ``210`` (``uint64``): A -> B <-> C, A <-> C.
+                ``300`` (``uint64``): A <-> B <-> C, A <-> C.
+
+        Raises:
+            ParameterError: an undirected graph.
+
+        V. Batagelj, A. Mrvar, "A subquadratic triad census algorithm for large sparse networks with
+        small maximum degree", Social Networks 23 (2001).
+        """
+        return self.run(
+            "triad-census",
             engine=engine,
             memory=memory,
             threads=threads,

@@ -45,8 +45,10 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "eccentricity": {"sources": [0, 1]},
     "article-rank": {},
     "densest-subgraph": {},
+    "gee": {"labeled": [0, 1], "classes": [0, 1]},
     "label-propagation": {},
     "power-law": {},
+    "rich-club": {},
     "similar": {"k": 2, "hashes": 16},
     "weighted-matching": {},
 }

@@ -158,6 +158,21 @@ def test_label_propagation(both):
             assert not votes or votes[labels[vertex]] == max(votes.values())
     with pytest.raises(nakshi.UnknownVertexError):
         graph.label_propagation(fixed=[10**9])
+    with pytest.raises(nakshi.ParameterError, match="fixed is a list"):
+        graph.label_propagation(fixed=3)
+    fixed = ",".join(map(str, sorted(other)[:3]))
+    command = [
+        sys.executable,
+        "-m",
+        "nakshi",
+        "run",
+        "label-propagation",
+        graph.path,
+        "--fixed",
+        fixed,
+    ]
+    done = subprocess.run([*command, "--json"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_weights_of_label_propagation(tmp_path):
@@ -369,3 +384,33 @@ def test_fastrp(both):
     assert ((np.abs(lengths - 1) < 1e-5) | (lengths == 0)).all()
     with pytest.raises(nakshi.ParameterError):
         graph.fastrp(dimensions=0)
+
+
+def test_gee(both):
+    """Vectors as a product of matrices."""
+    graph, other = both
+    vertices = sorted(other)
+    matrix = nx.to_numpy_array(other, nodelist=vertices)
+    if other.is_directed():
+        matrix = matrix + matrix.T - np.diag(matrix.diagonal())
+    draw = np.random.default_rng(2)
+    classes = draw.integers(0, 4, len(vertices))
+    known = draw.random(len(vertices)) < 0.5
+    chosen = {"labeled": np.array(vertices)[known].tolist(), "classes": classes[known].tolist()}
+    hot = np.eye(4)[classes] * known[:, None]
+    expected = matrix @ (hot / hot.sum(axis=0))
+    for engine in ("memory", "ssd"):
+        ids, vectors = graph.gee(**chosen, engine=engine).to_matrix()
+        assert ids.tolist() == vertices and np.allclose(vectors, expected, atol=1e-6)
+    unit = graph.gee(**chosen, laplacian=True, normalized=True).to_matrix()[1]
+    root = np.sqrt(matrix.sum(axis=1))
+    root[root == 0] = 1
+    expected = (matrix / root / root[:, None]) @ (hot / hot.sum(axis=0))
+    lengths = np.linalg.norm(expected, axis=1, keepdims=True)
+    lengths[lengths == 0] = 1
+    assert np.allclose(unit, expected / lengths, atol=1e-6)
+    for wrong in ({}, {"labeled": [vertices[0]], "classes": [0.5]}, {"labeled": [vertices[0]]}):
+        with pytest.raises(nakshi.ParameterError, match="labeled|classes"):
+            graph.gee(**wrong)
+    with pytest.raises(nakshi.UnknownVertexError):
+        graph.gee(labeled=[10**9], classes=[0])

@@ -172,7 +172,7 @@ def test_every_algorithm(name: str, store: Path) -> None:
         assert done.code == 0, done.err
         assert done.json["engine"] == engine
         assert run_cli("run", name, store, "--engine", engine, *options).code == 0
-    minimum = run_cli("estimate", name, store, "--json").json["minimum"]
+    minimum = run_cli("estimate", name, store, "--json", *options).json["minimum"]
     done = run_cli("run", name, store, "--memory", minimum, *options)
     assert done.code == 0, done.err
 

@@ -117,12 +117,14 @@ DIRECTED = {
     "weakly_connected_components": lambda f, g, v: f(g),
     "number_weakly_connected_components": lambda f, g, v: f(g),
     "is_weakly_connected": lambda f, g, v: f(g),
+    "triadic_census": lambda f, g, v: f(g),
     "in_degree_centrality": lambda f, g, v: f(g),
     "out_degree_centrality": lambda f, g, v: f(g),
     "number_strongly_connected_components": lambda f, g, v: f(g),
     "is_strongly_connected": lambda f, g, v: f(g),
     "is_directed_acyclic_graph": lambda f, g, v: f(g),
     "topological_generations": lambda f, g, v: f(g),
+    "dag_longest_path_length": lambda f, g, v: f(g),
 }
 UNDIRECTED = {
     "connected_components": lambda f, g, v: f(g),
@@ -334,6 +336,51 @@ def test_scores_and_communities() -> None:
     for find in (nx.community.louvain_communities, nx.community.leiden_communities):
         found = find(graph, weight=None, seed=3, backend="nakshi")
         assert nx.community.modularity(graph, found, weight=None) > 0.41
+    find = nx.community.fast_label_propagation_communities
+    found = list(find(graph, weight="weight", seed=3, backend="nakshi"))
+    assert sorted(node for community in found for node in community) == sorted(graph)
+    assert nx.community.modularity(graph, found) > 0.2
+
+
+def test_longest_paths_of_networkx() -> None:
+    for seed in range(GRAPHS):
+        graph = random_graph(seed, kinds(seed), weighted=True)
+        acyclic = graph.__class__()
+        acyclic.add_nodes_from(graph)
+        place = {node: at for at, node in enumerate(graph)}
+        edges = [edge for edge in graph.edges(data="weight") if place[edge[0]] < place[edge[1]]]
+        acyclic.add_weighted_edges_from(edges)
+        if not graph.is_directed():
+            with pytest.raises(nx.NetworkXNotImplemented):
+                nx.dag_longest_path(acyclic, backend="nakshi")
+            continue
+        length = nx.dag_longest_path_length(acyclic, backend="nakshi")
+        assert length == nx.dag_longest_path_length(acyclic)
+        path = nx.dag_longest_path(acyclic, backend="nakshi")
+        steps = (max(d["weight"] for d in _links(acyclic, u, v)) for u, v in zip(path, path[1:]))
+        assert length == sum(steps)
+
+
+@pytest.mark.parametrize("seed", range(GRAPHS // 2))
+def test_rich_clubs_of_networkx(tmp_path: Path, seed: int) -> None:
+    graph = random_graph(seed, nx.Graph)
+    loops = list(nx.selfloop_edges(graph))
+    if loops:
+        with pytest.raises(Exception, match="self loops"):
+            nx.rich_club_coefficient(graph, normalized=False, backend="nakshi")
+        graph.remove_edges_from(loops)
+    expected = nx.rich_club_coefficient(graph, normalized=False)
+    assert nx.rich_club_coefficient(graph, normalized=False, backend="nakshi") == expected
+    with pytest.raises(NotImplementedError):
+        nx.rich_club_coefficient(graph, backend="nakshi")
+    numbered = nx.convert_node_labels_to_integers(graph)
+    if numbered.edges:
+        store = nakshi.build(tmp_path / "g", numbered)
+        assert nx.rich_club_coefficient(store, normalized=False) == expected
+
+
+def _links(graph: nx.DiGraph, u: Any, v: Any) -> list[dict[str, Any]]:
+    return list(graph[u][v].values()) if graph.is_multigraph() else [graph[u][v]]
 
 
 def test_values_that_are_refused() -> None:

@@ -53,6 +53,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "article-rank": {"iterations": 100_000},
     "densest-subgraph": {"passes": 100_000},
     "label-propagation": {},
+    "rich-club": {},
     "similar": {"hashes": 1024, "rows": 1},
     "weighted-matching": {},
 }

@@ -113,6 +113,33 @@ where
     Ok(())
 }
 
+/// Calls `each` once for every vertex but `v` that its two ascending lists have, in ascending order: with
+/// whether the first list has it, and whether the second has. Duplicates are stepped over.
+#[inline]
+pub fn each_neighbor(
+    v: VertexId,
+    out: &[VertexId],
+    incoming: &[VertexId],
+    mut each: impl FnMut(VertexId, bool, bool),
+) {
+    let (mut i, mut j) = (0, 0);
+    loop {
+        let (a, b) = (out.get(i).copied(), incoming.get(j).copied());
+        let Some(u) = [a, b].into_iter().flatten().min() else { break };
+        let run = |list: &[VertexId], at: &mut usize| {
+            let from = *at;
+            while list.get(*at) == Some(&u) {
+                *at += 1;
+            }
+            *at > from
+        };
+        let (forth, back) = (run(out, &mut i), run(incoming, &mut j));
+        if u != v {
+            each(u, forth, back);
+        }
+    }
+}
+
 fn keep(decoded: &mut Decoded, v: VertexId, list: &List<'_>) -> Result<()> {
     list.decode_into(&mut decoded.scratch)?;
     let from = decoded.entries.len();

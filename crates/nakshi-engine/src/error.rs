@@ -108,6 +108,14 @@ impl Error {
     pub fn parameter(name: impl Into<String>, message: impl Into<String>) -> Self {
         Error::Parameter { name: name.into(), message: message.into() }
     }
+
+    /// The error of an edge weight that is infinite or no number.
+    pub(crate) fn not_finite(weight: f64) -> Self {
+        Error::parameter(
+            "weight",
+            format!("an edge has the weight {weight}; weights must be finite"),
+        )
+    }
 }
 
 impl nakshi_io::WorkerError for Error {

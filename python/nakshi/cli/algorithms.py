@@ -195,8 +195,8 @@ def _parameters(graph: Any, name: str, chosen: dict[str, Any]) -> dict[str, Any]
             given[parameter.name] = False
         if parameter.kind == "numbers" and parameter.name in given:
             given[parameter.name] = _numbers(parameter.name, given[parameter.name])
-    if "sources" in given:
-        given["sources"] = given["sources"].split(",")
+        if parameter.kind == "vertices" and parameter.name in given:
+            given[parameter.name] = given[parameter.name].split(",")
     return given
 
 

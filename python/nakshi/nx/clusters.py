@@ -1,4 +1,4 @@
-"""Triangles and clustering."""
+"""Triangles and triads, clustering and rich clubs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,17 @@ from typing import Any
 import numpy as np
 
 from .degrees import degrees, loops
-from .offers import offered
+from .offers import offered, refuse
 from .view import View
 
-__all__ = ["average_clustering", "clustering", "transitivity", "triangles"]
+__all__ = [
+    "average_clustering",
+    "clustering",
+    "rich_club_coefficient",
+    "transitivity",
+    "triadic_census",
+    "triangles",
+]
 
 
 @offered(directed=False)
@@ -48,6 +55,33 @@ def transitivity(G: View) -> float:
     pairs = int((found * (found - 1)).sum())
     closed = 6 * int(G.run("triangles").summary["triangles"])
     return closed / pairs if closed else 0
+
+
+@offered(multigraph=False, directed=False)
+def rich_club_coefficient(
+    G: View, normalized: bool = True, Q: float = 100, seed: Any = None
+) -> dict[int, float]:
+    """For every k, the share of pairs of vertices with larger degrees that an edge joins."""
+    if normalized:
+        raise refuse("rich_club_coefficient", G, "normalized= must be False")
+    if loops(G).any():
+        raise Exception("rich_club_coefficient is not implemented for graphs with self loops.")
+    result = G.run("rich-club")
+    all_degrees, (values, missing) = result._values("degree")[0], result._values("rich_club")
+    if not all_degrees.any():
+        return {}
+    found, first = np.unique(all_degrees, return_index=True)
+    there = np.ones(len(first), dtype=bool) if missing is None else ~missing[first]
+    # Below the smallest degree the coefficient is the density; no vertex is above the largest.
+    steps = np.concatenate(([result.summary["density"]], values[first][there]))
+    lengths = np.diff(np.concatenate(([0], found)))[: len(steps)]
+    return dict(enumerate(np.repeat(steps, lengths).tolist()))
+
+
+@offered(only_default=("nodelist",))
+def triadic_census(G: View, nodelist: Any = None) -> dict[str, int]:
+    """Sets of three vertices by the arcs between them."""
+    return {name: int(count) for name, count in G.run("triad-census").summary.items()}
 
 
 def _triangles(G: View) -> np.ndarray:

@@ -100,6 +100,7 @@ NOTES: dict[str, str] = {
     "radius": "By weight, a search from every vertex.",
     "read_edgelist": "Returns a store; nodetype must be int where ids are integers.",
     "reciprocity": "",
+    "rich_club_coefficient": "With normalized=False.",
     "resource_allocation_index": _PAIRS,
     "shortest_path": f"{_OTHER} {_ONE}",
     "shortest_path_length": "",
@@ -115,6 +116,7 @@ NOTES: dict[str, str] = {
     "topological_generations": "A generation of a store is in ascending order of ids.",
     "topological_sort": "A generation of a store is in ascending order of ids.",
     "transitivity": "",
+    "triadic_census": "Without nodelist; numbers beyond 64 bits are rounded.",
     "triangles": "",
     "weakly_connected_components": "",
 }

@@ -7,10 +7,11 @@
 //! out-degree. State: what a vertex gives in this and in the next iteration, and its out-degree, or the
 //! sum of the weights of its out-edges, 24 bytes a vertex, and degrees while they are read.
 
+use super::communities::lists::checked;
 use super::power::product;
 use super::{Algorithm, Declared, Output, Parameter, algorithm};
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
@@ -142,16 +143,8 @@ fn given(graph: &Graph, cx: &Context) -> Result<Vec<f64>> {
         |_| (),
         |(), v, _, weights| {
             let mut sum = 0.0;
-            for weight in (0..weights.len()).map(|at| weights.get(at)) {
-                if weight < 0.0 {
-                    return Err(Error::NegativeWeight { weight });
-                }
-                if !weight.is_finite() {
-                    let message =
-                        format!("an edge has the weight {weight}; weights must be finite");
-                    return Err(Error::parameter("weight", message));
-                }
-                sum += weight;
+            for at in 0..weights.len() {
+                sum += checked(weights.get(at))?;
             }
             if let Some(slot) = shared.get(v as usize) {
                 slot.set(sum);
@@ -165,6 +158,7 @@ fn given(graph: &Graph, cx: &Context) -> Result<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Error;
     use crate::algo::oracle::{sample, spectral as oracle};
     use proptest::prelude::*;
 

@@ -42,6 +42,8 @@ algorithm! {
         /// Find parents, too. For each reached vertex that is the in-neighbour one level up whose
         /// id is smallest; it costs a pass over the edges of all reached vertices.
         pub parents: bool = false => Parameter::FLAG;
+        /// Edges of a path at most; vertices that are farther away count as unreachable. 0 is no bound.
+        pub hops: u32 = 0 => Parameter::INTEGER;
         /// Method that finds the levels; the results are the same.
         pub variant: Variant = Variant::Direct => Parameter::choice(Variant::CHOICES);
     }
@@ -103,7 +105,7 @@ impl Algorithm for Bfs {
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<BfsOutput> {
-        let (levels, reached, stats) = match self.variant {
+        let (mut levels, mut reached, stats) = match self.variant {
             Variant::Direct => self.direct(graph, cx)?,
             Variant::Vertex => self.by_program(graph, cx)?,
             Variant::Block => self.by_blocks(graph, cx)?,
@@ -112,6 +114,7 @@ impl Algorithm for Bfs {
                 return pulling::run(self, graph, cx);
             }
         };
+        self.forget_far(&mut levels, &mut reached);
         let mut output = BfsOutput { levels, reached, parents: None, source: self.source, stats };
         if self.parents {
             let mut log = IterationLog::new(graph);
@@ -155,6 +158,20 @@ impl Bfs {
         Ok(())
     }
 
+    /// The level behind which no vertex counts.
+    fn last(&self) -> u32 {
+        if self.hops == 0 { UNREACHED } else { self.hops }
+    }
+
+    /// Takes back the levels that are too far away; only the direct search stops there by itself.
+    fn forget_far(&self, levels: &mut [u32], reached: &mut Bitmap) {
+        let last = self.last();
+        for (v, level) in levels.iter_mut().enumerate().filter(|(_, level)| **level > last) {
+            *level = UNREACHED;
+            reached.clear(v);
+        }
+    }
+
     fn vertex_program(&self) -> programs::Bfs {
         programs::Bfs { source: self.source }
     }
@@ -191,13 +208,13 @@ impl Bfs {
         };
         *start = 0;
         let mut log = IterationLog::new(graph);
-        let mut search = BfsSearch::new(graph, cx, share_u32(&mut levels))?;
+        let mut search = BfsSearch::new(graph, cx, share_u32(&mut levels), self.last())?;
         let mut frontier = VertexSet::new(n);
         frontier.insert(self.source);
         search.visited.set(self.source as usize);
         log.end("heads", 0);
         let mut thin = Thin::new(graph, &[Direction::Out], cx);
-        while !frontier.is_empty() {
+        while !frontier.is_empty() && search.level < search.last {
             if let Some(members) = thin.members(&frontier)? {
                 frontier = search.thin(&mut thin, members, &mut log)?;
                 continue;
@@ -230,6 +247,8 @@ struct BfsSearch<'a> {
     visited: AtomicBitmap,
     heads: Arc<Heads>,
     level: u32,
+    /// The level behind which no vertex counts.
+    last: u32,
     /// Vertices behind this one have no in-edges.
     end: usize,
     /// Vertices before `end` that are not visited, at most.
@@ -237,14 +256,14 @@ struct BfsSearch<'a> {
 }
 
 impl<'a> BfsSearch<'a> {
-    fn new(graph: &'a Graph, cx: &'a Context, levels: &'a [AtomicU32]) -> Result<Self> {
+    fn new(graph: &'a Graph, cx: &'a Context, levels: &'a [AtomicU32], last: u32) -> Result<Self> {
         let (end, heads) = if graph.selective() {
             (graph.num_vertices(), Arc::default())
         } else {
             (graph.last_list(Direction::In)?, graph.heads(Direction::In, cx)?)
         };
         let visited = AtomicBitmap::new(graph.num_vertices());
-        Ok(BfsSearch { graph, cx, levels, visited, heads, level: 0, end, open: end })
+        Ok(BfsSearch { graph, cx, levels, visited, heads, level: 0, last, end, open: end })
     }
 
     /// Compares what both kinds of step would cost, in nanoseconds.
@@ -267,8 +286,11 @@ impl<'a> BfsSearch<'a> {
         log: &mut IterationLog,
     ) -> Result<VertexSet> {
         let (levels, visited) = (self.levels, &mut self.visited);
-        let (mut level, known) = (self.level, members.len() as u64);
+        let (mut level, last, known) = (self.level, self.last, members.len() as u64);
         let taken = thin.steps(members, |thin, members, next| {
+            if level >= last {
+                return Ok(());
+            }
             level += 1;
             if level.is_multiple_of(PROGRESS) {
                 self.cx.progress().update("bfs", level.into(), 0);
@@ -473,7 +495,7 @@ mod tests {
         for graph in sample.graphs() {
             for cx in sample::contexts() {
                 for variant in [Variant::Direct, Variant::Vertex, Variant::Block] {
-                    let config = Bfs { source, parents: true, variant };
+                    let config = Bfs { source, parents: true, variant, hops: 0 };
                     let output = config.run(&graph, &cx).unwrap();
                     let reached = |v: usize| output.reached.get(v);
                     let found = output.levels.iter().enumerate();
@@ -493,6 +515,23 @@ mod tests {
         #[test]
         fn agrees_with_a_queue(sample in sample::graphs(60, 200), source: prop::sample::Index) {
             check(&sample, source.index(sample.n) as u32);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(sample::cases(40)))]
+        #[test]
+        fn stops_after_some_hops(sample in sample::graphs(60, 120), hops in 1..6u32) {
+            let within = |level: Option<u32>| level.filter(|level| *level <= hops);
+            let expected: Vec<_> =
+                oracle::levels(&sample.adjacency(), 0).into_iter().map(within).collect();
+            for variant in [Variant::Direct, Variant::Vertex, Variant::Block] {
+                sample.compare(&expected, |graph, cx| {
+                    let found = Bfs { hops, variant, ..Bfs::default() }.run(graph, cx).unwrap();
+                    let level = |v: usize| found.reached.get(v).then(|| found.levels[v]);
+                    (0..sample.n).map(level).collect()
+                })?;
+            }
         }
     }
 

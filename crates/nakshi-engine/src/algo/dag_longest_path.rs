@@ -196,8 +196,7 @@ impl Ways<'_> {
             }
         })?;
         if let Some(weight) = fault {
-            let message = format!("an edge has the weight {weight}; lengths need finite weights");
-            return Err(Error::parameter("weight", message));
+            return Err(Error::not_finite(weight));
         }
         if let (Some(length), Some(before)) =
             (self.lengths.get(v as usize), self.before.get(v as usize))

@@ -9,8 +9,10 @@ use crate::error::Result;
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
+use crate::parallel::BLOCK;
 use crate::stats::{IterationLog, RunStats};
 use nakshi_store::Direction;
+use std::collections::BTreeMap;
 
 algorithm! {
     /// Number of edges at each vertex; a self-loop of an undirected graph counts once.
@@ -86,6 +88,24 @@ impl Algorithm for Degrees {
         log.end("degrees", degrees.len() as u64);
         Ok(VertexDegrees { degrees, stats: log.finish() })
     }
+}
+
+/// The different degrees, ascending, with the vertices that have them.
+pub(super) fn counted<T: Copy + Into<u64>>(degrees: &[T], cx: &Context) -> Result<Vec<(u64, u64)>> {
+    let mut counts = BTreeMap::new();
+    // Small degrees are counted without a search.
+    let mut small = vec![0u64; 1 << 12];
+    for block in degrees.chunks(BLOCK) {
+        cx.check()?;
+        for &degree in block {
+            let degree = degree.into();
+            match usize::try_from(degree).ok().and_then(|at| small.get_mut(at)) {
+                Some(count) => *count += 1,
+                None => *counts.entry(degree).or_insert(0) += 1,
+            }
+        }
+    }
+    Ok((0..).zip(small).filter(|(_, count)| *count > 0).chain(counts).collect())
 }
 
 #[cfg(test)]

@@ -10,9 +10,10 @@
 //! the end with the smaller load (Frank and Wolfe). The largest load is never below the largest
 //! density, and vertices with large loads make a dense part.
 //!
-//! State: core numbers and their peeling, then two loads of 8 bytes a vertex, and a bit.
+//! State: core numbers and their peeling, then two loads, 16 bytes a vertex, and a bit. The allocator may
+//! keep up to 8 bytes a vertex of the peeling.
 
-use super::k_core::{Cores, KCore, degrees};
+use super::k_core::{Cores, KCore};
 use super::rounds::ROUND_BYTES;
 use super::{Algorithm, Output, Parameter, algorithm};
 use crate::context::Context;
@@ -20,7 +21,7 @@ use crate::error::Result;
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
-use crate::parallel::{for_each_block_mut, map_blocks};
+use crate::parallel::map_blocks;
 use crate::shared::{share_f64, zeroed};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::Bitmap;
@@ -94,7 +95,8 @@ impl Algorithm for DensestSubgraph {
     fn needs(&self, summary: &Summary) -> Needs {
         let directions: &[Direction] =
             if summary.directed { &[Direction::Out, Direction::In] } else { &[Direction::Out] };
-        let passes = if self.passes > 0 { 16.0 + 0.25 } else { 0.0 };
+        // The allocator may keep what the peeling took, beside two loads.
+        let passes = if self.passes > 0 { 8.0 + 16.0 + 0.25 } else { 0.0 };
         let mut needs = Needs::new(f64::max(8.0 + ROUND_BYTES, passes), directions);
         // A worker counts edges by level, of which there are at most as many as the root of all ends.
         let levels = (LEVELS as u64).max((4 * summary.arcs).isqrt());
@@ -131,7 +133,7 @@ impl Algorithm for DensestSubgraph {
     }
 }
 
-/// Largest loads: the least after any pass, and that after the last.
+/// Largest loads: the least after any pass, and the one after the last.
 struct Most {
     least: f64,
     last: f64,
@@ -147,18 +149,10 @@ impl DensestSubgraph {
     ) -> Result<(Vec<f64>, Most)> {
         let n = graph.num_vertices();
         let mut loads = zeroed::<f64>(n, "loads")?;
-        let degrees = degrees(graph, cx)?;
-        for_each_block_mut(cx, &mut loads, |start, block| {
-            for (load, &degree) in block.iter_mut().zip(degrees.iter().skip(start)) {
-                *load = f64::from(degree) / 2.0;
-            }
-            Ok(())
-        })?;
-        drop(degrees);
         let mut next = zeroed::<f64>(n, "loads")?;
-        let first = largest(&loads, cx)?;
-        let mut most = Most { least: first, last: first };
-        for pass in 1..=self.passes {
+        let mut most = Most { least: f64::INFINITY, last: 0.0 };
+        // Where all loads are equal, each edge gives half to each end.
+        for pass in 0..=self.passes {
             move_loads(graph, &loads, &mut next, 2.0 / (f64::from(pass) + 2.0), cx)?;
             std::mem::swap(&mut loads, &mut next);
             most.last = largest(&loads, cx)?;

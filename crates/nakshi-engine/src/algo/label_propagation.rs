@@ -127,8 +127,8 @@ impl Algorithm for LabelPropagation {
             let turn = turn(&active, coin, &ranks, cx)?;
             let mut next = labels.clone();
             let round = Round { graph, ranks: &ranks, labels: &labels, seed, turn: &turn };
-            let changed = round.run(share_u32(&mut next), cx)?;
-            active = left(&active, &turn, &changed.near, &fixed);
+            let near = round.run(share_u32(&mut next), cx)?;
+            active = left(&active, &turn, &near, &fixed);
             labels = next;
             iterations += 1;
             log.end("propagate", turn.count() as u64);
@@ -205,28 +205,22 @@ struct Round<'a> {
     turn: &'a VertexSet,
 }
 
-/// What a round has changed.
-struct Changed {
-    /// Neighbours of vertices whose labels have changed.
-    near: AtomicBitmap,
-}
-
 impl Round<'_> {
-    /// Puts the labels that change into `next`.
-    fn run(&self, next: &[AtomicU32], cx: &Context) -> Result<Changed> {
-        let changed = Changed { near: AtomicBitmap::new(next.len()) };
+    /// Puts the labels that change into `next`. Returns the neighbours of vertices whose labels change.
+    fn run(&self, next: &[AtomicU32], cx: &Context) -> Result<AtomicBitmap> {
+        let near = AtomicBitmap::new(next.len());
         GraphLevel(self.graph).parts(self.turn, cx, |range, part| {
             let step = |tally: &mut Tally, inner: Range<usize>| {
                 let (from, to) = (range.start + inner.start, range.start + inner.end);
                 for v in self.turn.bits().iter_in(from, to) {
-                    self.visit(v, part, tally, next, &changed);
+                    self.visit(v, part, tally, (next, &near));
                 }
                 Ok(())
             };
             map_ranges(cx, (range.len(), GRAIN.min(BLOCK)), Tally::default, step)?;
             Ok(())
         })?;
-        Ok(changed)
+        Ok(near)
     }
 
     fn visit(
@@ -234,8 +228,7 @@ impl Round<'_> {
         v: usize,
         part: &GraphPart,
         tally: &mut Tally,
-        next: &[AtomicU32],
-        changed: &Changed,
+        (next, near): (&[AtomicU32], &AtomicBitmap),
     ) {
         // Internal ids are 32 bits.
         let vertex = v as VertexId;
@@ -253,7 +246,7 @@ impl Round<'_> {
                 slot.store(label, Relaxed);
             }
             part.each(vertex, |u, _| {
-                changed.near.set(u as usize);
+                near.set(u as usize);
             });
         }
     }

@@ -7,7 +7,7 @@
 //! State: 8 bytes per vertex for arcs among neighbours, which the coefficients replace,
 //! 4 to 8 for degrees, and the oriented lists of [`crate::algo::triangles`].
 
-use super::triangles::oriented::{Census, Ranking};
+use super::triangles::oriented::{Census, Facts, Ranking};
 use super::triangles::{self, flagged};
 use crate::algo::{Algorithm, Output, algorithm};
 use crate::context::Context;
@@ -81,20 +81,28 @@ pub(crate) fn neighbourhood_arcs(
     cx: &Context,
 ) -> Result<(Census, Vec<u64>)> {
     let n = graph.num_vertices();
-    let mut census = Census::take(graph, by, true, cx)?;
+    let mut census = Census::take(graph, by, Facts::Mutual, cx)?;
     log.end("census", n as u64);
     let mut arcs = vec![0u64; n];
     let shared = share_u64(&mut arcs);
     let room = triangles::room(needs, graph, cx)?;
     if graph.directed() {
         let mut seen = 0;
-        triangles::for_each_pair(graph, by, &mut census, room, true, cx, |top, lists, pairs| {
-            flagged::count(top, lists, shared, n, cx)?;
-            seen += 1;
-            cx.progress().update("neighbourhoods", seen, pairs);
-            log.end("intersect", top.ranks.len() as u64);
-            Ok(())
-        })?;
+        triangles::for_each_pair(
+            graph,
+            by,
+            &mut census,
+            room,
+            Facts::Mutual,
+            cx,
+            |top, lists, pairs| {
+                flagged::count(top, lists, shared, n, cx)?;
+                seen += 1;
+                cx.progress().update("neighbourhoods", seen, pairs);
+                log.end("intersect", top.ranks.len() as u64);
+                Ok(())
+            },
+        )?;
     } else {
         triangles::count_all(graph, by, &mut census, room, Some(shared), log, cx)?;
         arcs.iter_mut().for_each(|a| *a *= 2);

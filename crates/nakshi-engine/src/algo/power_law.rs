@@ -8,16 +8,15 @@
 //!
 //! State: the degrees, 12 bytes a vertex, and a count for each different degree.
 
-use super::degrees::{Counted, Degrees};
+use super::degrees::{Counted, Degrees, counted};
 use super::{Algorithm, Declared, Output, Parameter, algorithm};
 use crate::context::Context;
 use crate::error::Result;
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::Outcome;
-use crate::parallel::{BLOCK, map_ranges};
+use crate::parallel::map_ranges;
 use crate::stats::{IterationLog, RunStats};
-use std::collections::BTreeMap;
 
 algorithm! {
     /// Power law of the degrees: its exponent, the degree from which it holds, and its distance.
@@ -111,20 +110,8 @@ struct Tail {
 
 impl Tail {
     fn of(degrees: &[u64], cx: &Context) -> Result<Tail> {
-        let mut counts = BTreeMap::new();
-        // Small degrees are counted without a search.
-        let mut small = vec![0u64; 1 << 12];
-        for block in degrees.chunks(BLOCK) {
-            cx.check()?;
-            for &degree in block {
-                match usize::try_from(degree).ok().and_then(|at| small.get_mut(at)) {
-                    Some(count) => *count += 1,
-                    None => *counts.entry(degree).or_insert(0) += 1,
-                }
-            }
-        }
-        let small = (0..).zip(small).filter(|(degree, count)| *degree > 0 && *count > 0);
-        Ok(Tail { counts: small.chain(counts).collect() })
+        let counts = counted(degrees, cx)?;
+        Ok(Tail { counts: counts.into_iter().filter(|(degree, _)| *degree > 0).collect() })
     }
 
     /// The nearest law, from degree `least` on or from the best one.

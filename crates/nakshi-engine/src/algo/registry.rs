@@ -6,9 +6,10 @@ use super::pulling::{self, PullVisitor};
 use super::{
     apsp, article_rank, articulation_points, assortativity, bc, bfs, bridges, cdlp, closeness,
     coloring, dag_longest_path, degrees, densest_subgraph, diameter, eccentricity, eigenvector,
-    fastrp, harmonic, hits, k_core, k_truss, katz, label_propagation, lcc, leiden, louvain,
-    matching, mis, pagerank, personalized_pagerank, power_law, scan_statistics, scc, similar,
-    spanning_forest, sssp, topological_sort, triangles, wcc, weighted_matching,
+    fastrp, gee, harmonic, hits, k_core, k_truss, katz, label_propagation, lcc, leiden, louvain,
+    matching, mis, pagerank, personalized_pagerank, power_law, rich_club, scan_statistics, scc,
+    similar, spanning_forest, sssp, topological_sort, triad_census, triangles, wcc,
+    weighted_matching,
 };
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -175,6 +176,7 @@ algorithms! {
     eccentricity::Eccentricity;
     eigenvector::Eigenvector;
     fastrp::FastRp;
+    gee::Gee;
     harmonic::Harmonic;
     hits::Hits;
     k_core::KCore;
@@ -189,12 +191,14 @@ algorithms! {
     pagerank::PageRank, pulls;
     personalized_pagerank::PersonalizedPageRank;
     power_law::PowerLaw;
+    rich_club::RichClub;
     scan_statistics::ScanStatistics;
     scc::Scc;
     similar::Similar;
     spanning_forest::SpanningForest;
     sssp::Sssp, pulls;
     topological_sort::TopologicalSort;
+    triad_census::TriadCensus;
     triangles::Triangles, pulls;
     wcc::Wcc, pulls;
     weighted_matching::WeightedMatching;
@@ -338,6 +342,7 @@ mod tests {
             // The default is NetworkX's, and too large for a graph with hubs.
             "katz" => json!({ "alpha": 0.01 }),
             "personalized-pagerank" => json!({ "sources": [0] }),
+            "gee" => json!({ "labeled": [0, 1], "classes": [0, 1] }),
             _ => json!({}),
         }
     }
@@ -345,7 +350,8 @@ mod tests {
     fn check_outputs(entry: &Entry, found: &Outcome, asked: bool) {
         let pattern = |name: &str| {
             let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-            if stem.len() < name.len() { format!("{stem}*") } else { name.to_owned() }
+            let numbered = !stem.is_empty() && stem.len() < name.len();
+            if numbered { format!("{stem}*") } else { name.to_owned() }
         };
         let kind = |values: &Values| match values {
             Values::U32(_) => "uint32",

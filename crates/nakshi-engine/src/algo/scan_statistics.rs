@@ -17,7 +17,7 @@
 //! one per candidate.
 
 use super::triangles;
-use super::triangles::oriented::{Census, Ranking};
+use super::triangles::oriented::{Census, Facts, Ranking};
 use crate::algo::{Algorithm, Output, Parameter, algorithm, choices};
 use crate::both::both_lists;
 use crate::context::Context;
@@ -156,7 +156,7 @@ fn all(
     cx: &Context,
 ) -> Result<Locality> {
     let by = Ranking::new(graph, cx)?;
-    let mut census = Census::take(graph, &by, true, cx)?;
+    let mut census = Census::take(graph, &by, Facts::Mutual, cx)?;
     log.end("census", graph.num_vertices() as u64);
     let mut scores = zeroed::<u64>(graph.num_vertices(), "scan statistics")?;
     let room = triangles::room(&config.needs(&graph.summary()), graph, cx)?;

@@ -222,9 +222,7 @@ impl Pointers<'_> {
             }
         })?;
         if let Some(weight) = fault {
-            let message =
-                format!("an edge has the weight {weight}; a matching needs finite weights");
-            return Err(Error::parameter("weight", message));
+            return Err(Error::not_finite(weight));
         }
         heaviest.set(best.0);
         to.store(best.2, Relaxed);

@@ -122,16 +122,12 @@ impl Decoded {
     }
 }
 
-/// A weight, if communities can be found by it.
+/// A weight, if it is finite and not negative.
 pub(in crate::algo) fn checked(weight: f64) -> Result<f64> {
     if weight < 0.0 {
         return Err(Error::NegativeWeight { weight });
     }
-    if !weight.is_finite() {
-        let message = format!("an edge has the weight {weight}; communities need finite weights");
-        return Err(Error::parameter("weight", message));
-    }
-    Ok(weight)
+    if weight.is_finite() { Ok(weight) } else { Err(Error::not_finite(weight)) }
 }
 
 /// The lists of one direction for a range of vertices.

@@ -13,38 +13,38 @@ const CHUNK: usize = 128;
 /// Edges between two looks at the cancel token.
 const CHECK_INTERVAL: usize = 1024;
 
-/// The marked list of one vertex: a byte per rank below [`LOW`] (0: no edge, else the
-/// number of its directions) and two sets for the rest.
-struct FlaggedList {
+/// The marked list of one vertex: a byte per rank below [`LOW`] (0: no edge, else a number up to 3) and a
+/// set for each bit of that number for the rest.
+pub(crate) struct Marks {
     low: Vec<u8>,
-    high: Bitmap,
-    high_mutual: Bitmap,
+    high: [Bitmap; 2],
 }
 
-impl FlaggedList {
-    fn new(n: usize) -> Self {
-        FlaggedList {
-            low: vec![0; LOW as usize],
-            high: Bitmap::new(n),
-            high_mutual: Bitmap::new(n),
-        }
+impl Marks {
+    pub(crate) fn new(n: usize) -> Self {
+        Marks { low: vec![0; LOW as usize], high: [Bitmap::new(n), Bitmap::new(n)] }
     }
 
-    fn set(&mut self, top: &OrientedPart, v: u32) {
-        for (w, mutual) in top.flagged(v) {
+    /// Marks ranks with numbers.
+    pub(crate) fn set(&mut self, list: impl Iterator<Item = (u32, u8)>) {
+        let [first, second] = &mut self.high;
+        for (w, number) in list {
             match self.low.get_mut(w as usize) {
-                Some(byte) => *byte = 1 + u8::from(mutual),
+                Some(byte) => *byte = number,
                 None => {
-                    self.high.set(w as usize);
-                    if mutual {
-                        self.high_mutual.set(w as usize);
+                    if number & 1 > 0 {
+                        first.set(w as usize);
+                    }
+                    if number & 2 > 0 {
+                        second.set(w as usize);
                     }
                 }
             }
         }
     }
 
-    fn clear(&mut self, top: &OrientedPart, v: u32) {
+    /// Clears the marks of the list of `v`.
+    pub(crate) fn clear(&mut self, top: &OrientedPart, v: u32) {
         let (low, high) = top.lists(v);
         for &w in low {
             if let Some(byte) = self.low.get_mut(usize::from(w)) {
@@ -52,18 +52,18 @@ impl FlaggedList {
             }
         }
         for &w in high {
-            self.high.clear(w as usize);
-            self.high_mutual.clear(w as usize);
+            self.high.iter_mut().for_each(|bits| bits.clear(w as usize));
         }
     }
 
-    /// Directions of the edge to `w`; 0 without an edge.
+    /// The number of a rank; 0 without an edge.
     #[inline]
-    fn get(&self, w: u32) -> u64 {
+    pub(crate) fn get(&self, w: u32) -> u8 {
         match self.low.get(w as usize) {
-            Some(&byte) => byte.into(),
+            Some(&byte) => byte,
             None => {
-                u64::from(self.high.get(w as usize)) + u64::from(self.high_mutual.get(w as usize))
+                let [first, second] = &self.high;
+                u8::from(first.get(w as usize)) | u8::from(second.get(w as usize)) << 1
             }
         }
     }
@@ -91,7 +91,7 @@ pub(crate) fn count(
     map_ranges(
         cx,
         (top.ranks.len(), CHUNK),
-        || FlaggedList::new(n),
+        || Marks::new(n),
         |marks, mut range| {
             range.try_for_each(|at| vertex(top, lists, marks, first + at as u32, arcs, cx))
         },
@@ -102,7 +102,7 @@ pub(crate) fn count(
 fn vertex(
     top: &OrientedPart,
     lists: &OrientedPart,
-    marks: &mut FlaggedList,
+    marks: &mut Marks,
     v: u32,
     arcs: &[AtomicU64],
     cx: &Context,
@@ -111,7 +111,8 @@ fn vertex(
     if low.len() + high.len() < 2 {
         return Ok(());
     }
-    marks.set(top, v);
+    // The number of directions of an edge.
+    marks.set(top.flagged(v).map(|(w, mutual)| (w, 1 + u8::from(mutual))));
     let mut opposite_v = 0;
     for (i, (u, mutual)) in top.flagged(v).enumerate() {
         if i % CHECK_INTERVAL == CHECK_INTERVAL - 1 {
@@ -120,7 +121,7 @@ fn vertex(
         let to_u = 1 + u64::from(mutual);
         let mut opposite_u = 0;
         for (w, mutual) in lists.flagged(u) {
-            let to_w = marks.get(w);
+            let to_w = u64::from(marks.get(w));
             if to_w > 0 {
                 opposite_v += 1 + u64::from(mutual);
                 opposite_u += to_w;

@@ -9,7 +9,7 @@
 //!
 //! * [`oriented`]: the lists, read from the store into 16 and 32-bit ranks;
 //! * [`count`]: the intersection kernel;
-//! * [`flagged`]: the same with the directions of the edges, for clustering coefficients.
+//! * [`flagged`]: the same with the directions of the edges, for clustering coefficients and triads.
 //!
 //! State: oriented lists (2 to 4 bytes per edge), 8 bytes per vertex of their index,
 //! with per-vertex counts 8 more. Integers throughout: the result does not depend on the
@@ -34,7 +34,7 @@ use crate::shared::share_u64;
 use crate::stats::{IterationLog, RunStats};
 use count::Core;
 use nakshi_store::Direction;
-use oriented::{Census, OrientedPart, Ranking};
+use oriented::{Census, Facts, OrientedPart, Ranking};
 use std::sync::atomic::AtomicU64;
 
 /// Memory for the bit rows of hubs.
@@ -115,7 +115,7 @@ impl Algorithm for Triangles {
         }
         let mut log = IterationLog::new(graph);
         let by = Ranking::new(graph, cx)?;
-        let mut census = Census::take(graph, &by, false, cx)?;
+        let mut census = Census::take(graph, &by, Facts::Edges, cx)?;
         log.end("census", graph.num_vertices() as u64);
         let n = graph.num_vertices();
         let mut counts = vec![0u64; if self.per_vertex { n } else { 0 }];
@@ -208,7 +208,7 @@ pub(crate) fn count_all(
         let core = Core::build(lists, core_bytes);
         count::count(top, lists, &core, per_rank, n, cx)
     };
-    for_each_pair(graph, by, census, room - core_bytes, false, cx, |top, lists, steps| {
+    for_each_pair(graph, by, census, room - core_bytes, Facts::Edges, cx, |top, lists, steps| {
         total += pair(top, lists)?;
         seen += 1;
         cx.progress().update("triangles", seen, steps);
@@ -226,19 +226,19 @@ pub(crate) fn for_each_pair(
     by: &Ranking,
     census: &mut Census,
     bytes: u64,
-    flags: bool,
+    facts: Facts,
     cx: &Context,
     mut visit: impl FnMut(&OrientedPart, &OrientedPart, u64) -> Result<()>,
 ) -> Result<()> {
-    let whole = census.bytes(flags) <= bytes;
+    let whole = census.bytes(facts) <= bytes;
     // Two parts are in memory at a time unless one is enough.
-    let ranges = census.ranges(if whole { u64::MAX } else { bytes / 2 }, flags);
+    let ranges = census.ranges(if whole { u64::MAX } else { bytes / 2 }, facts);
     let pairs = ranges.len() as u64 * (ranges.len() as u64 + 1) / 2;
     for (t, range) in ranges.iter().enumerate() {
-        let top = OrientedPart::build(graph, by, census, range.clone(), flags, cx)?;
+        let top = OrientedPart::build(graph, by, census, range.clone(), facts, cx)?;
         visit(&top, &top, pairs)?;
         for range in ranges.get(..t).unwrap_or(&[]) {
-            let lists = OrientedPart::build(graph, by, census, range.clone(), flags, cx)?;
+            let lists = OrientedPart::build(graph, by, census, range.clone(), facts, cx)?;
             visit(&top, &lists, pairs)?;
         }
     }
@@ -255,12 +255,12 @@ mod tests {
     /// Counts with parts of at most `bytes` and rows of at most `core` bytes.
     fn in_parts(graph: &Graph, bytes: u64, core: u64, per_rank: bool, cx: &Context) -> Vec<u64> {
         let by = Ranking::new(graph, cx).unwrap();
-        let mut census = Census::take(graph, &by, false, cx).unwrap();
+        let mut census = Census::take(graph, &by, Facts::Edges, cx).unwrap();
         let n = graph.num_vertices();
         let mut counts = vec![0u64; n];
         let mut total = 0;
         let shared = share_u64(&mut counts);
-        for_each_pair(graph, &by, &mut census, bytes, false, cx, |top, lists, _| {
+        for_each_pair(graph, &by, &mut census, bytes, Facts::Edges, cx, |top, lists, _| {
             let core = Core::build(lists, core);
             total += count::count(top, lists, &core, per_rank.then_some(shared), n, cx)?;
             Ok(())

@@ -6,7 +6,7 @@
 //! power-law graph cost little more than two bytes and lets a byte per hub, 64 KiB in
 //! all, answer whether a list has it.
 
-use crate::both::both_lists;
+use crate::both::{both_lists, each_neighbor};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
@@ -18,6 +18,33 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Ranks below this are kept in 16 bits.
 pub(crate) const LOW: u32 = 1 << 16;
+
+/// Facts about the directions of edges that are kept beside oriented lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Facts {
+    /// None.
+    Edges,
+    /// The edges with both directions: a bit an edge.
+    Mutual,
+    /// The directions of every edge: two bits.
+    Arcs,
+}
+
+impl Facts {
+    /// Bytes for so many edges.
+    fn bytes(self, edges: u64) -> u64 {
+        match self {
+            Facts::Edges => 0,
+            Facts::Mutual => edges / 8,
+            Facts::Arcs => edges / 4,
+        }
+    }
+}
+
+/// Directions of an edge as seen from one end: there is an arc away from it.
+pub(crate) const FORTH: u8 = 1;
+/// There is an arc towards it.
+pub(crate) const BACK: u8 = 2;
 
 /// Ranks of the vertices by degree, highest first.
 pub(crate) struct Ranking {
@@ -111,13 +138,15 @@ fn by_counting(mut degrees: Vec<u32>) -> Vec<u32> {
 struct Smaller {
     /// Ranks, ascending.
     ranks: Vec<u32>,
-    /// By position in `ranks`: the edge has both directions. Empty if undirected.
-    both: Vec<bool>,
+    /// By position in `ranks`: the directions of the edge, [`FORTH`] and [`BACK`]. Empty if undirected.
+    arcs: Vec<u8>,
     /// Neighbours in all, the vertex itself and duplicates left out; only after a merge.
     degree: u32,
     /// The neighbours among them that are joined in both directions.
     mutual: u32,
-    pairs: Vec<(u32, bool)>,
+    /// The neighbours to which an arc leads.
+    out: u32,
+    pairs: Vec<(u32, u8)>,
 }
 
 impl Smaller {
@@ -141,37 +170,25 @@ impl Smaller {
     /// Merges the two ascending lists of `v`.
     fn merge(&mut self, v: VertexId, out: &[VertexId], incoming: &[VertexId], by: &Ranking) {
         self.pairs.clear();
-        (self.degree, self.mutual) = (0, 0);
+        (self.degree, self.mutual, self.out) = (0, 0, 0);
         let own = by.of(v);
-        let (mut i, mut j) = (0, 0);
-        loop {
-            let (a, b) = (out.get(i).copied(), incoming.get(j).copied());
-            let Some(u) = [a, b].into_iter().flatten().min() else { break };
-            // Duplicates, which a store may keep, are stepped over.
-            let run = |list: &[VertexId], at: &mut usize| {
-                let from = *at;
-                while list.get(*at) == Some(&u) {
-                    *at += 1;
-                }
-                *at > from
-            };
-            let mutual = run(out, &mut i) & run(incoming, &mut j);
-            if u != v {
-                self.degree += 1;
-                self.mutual += u32::from(mutual);
-                let rank = by.of(u);
-                if rank < own {
-                    self.pairs.push((rank, mutual));
-                }
+        each_neighbor(v, out, incoming, |u, forth, back| {
+            self.degree += 1;
+            self.mutual += u32::from(forth && back);
+            self.out += u32::from(forth);
+            let rank = by.of(u);
+            if rank < own {
+                let arcs = if forth { FORTH } else { 0 } | if back { BACK } else { 0 };
+                self.pairs.push((rank, arcs));
             }
-        }
+        });
         if by.rank.is_some() {
             self.pairs.sort_unstable();
         }
         self.ranks.clear();
         self.ranks.extend(self.pairs.iter().map(|p| p.0));
-        self.both.clear();
-        self.both.extend(self.pairs.iter().map(|p| p.1));
+        self.arcs.clear();
+        self.arcs.extend(self.pairs.iter().map(|p| p.1));
     }
 
     /// The number of ranks below [`LOW`].
@@ -214,21 +231,27 @@ pub(crate) struct Census {
     pub(crate) degree: Vec<u32>,
     /// Neighbours joined in both directions; empty unless asked for or undirected.
     pub(crate) mutual: Vec<u32>,
+    /// Neighbours to which an arc leads; empty unless asked for or undirected.
+    pub(crate) out: Vec<u32>,
 }
 
 impl Census {
-    /// Counts; with `degrees` also the neighbours of each vertex.
-    pub(crate) fn take(graph: &Graph, by: &Ranking, degrees: bool, cx: &Context) -> Result<Self> {
+    /// Counts; with [`Facts::Mutual`] also the neighbours of each vertex, with [`Facts::Arcs`] also those to
+    /// which an arc leads.
+    pub(crate) fn take(graph: &Graph, by: &Ranking, facts: Facts, cx: &Context) -> Result<Self> {
         let n = graph.num_vertices();
+        let many = |wanted: bool| if wanted { n } else { 0 };
         let mut census = Census {
             smaller: vec![0; n],
-            degree: vec![0; if degrees { n } else { 0 }],
-            mutual: vec![0; if degrees && graph.directed() { n } else { 0 }],
+            degree: vec![0; many(facts >= Facts::Mutual)],
+            mutual: vec![0; many(facts >= Facts::Mutual && graph.directed())],
+            out: vec![0; many(facts == Facts::Arcs && graph.directed())],
         };
         let counts = share_u64(&mut census.smaller);
         let (degree, mutual) = (share_u32(&mut census.degree), share_u32(&mut census.mutual));
+        let towards = share_u32(&mut census.out);
         let all = VertexSet::full(n);
-        for_each_list(graph, by, &all, degrees, cx, |smaller, v| {
+        for_each_list(graph, by, &all, facts >= Facts::Mutual, cx, |smaller, v| {
             let r = by.of(v) as usize;
             let split = smaller.split();
             let put = |to: &[AtomicU32], value: u32| {
@@ -243,19 +266,20 @@ impl Census {
             }
             put(degree, smaller.degree);
             put(mutual, smaller.mutual);
+            put(towards, smaller.out);
         })?;
         Ok(census)
     }
 
     /// Cuts the ranks into ranges whose lists take at most `bytes` each (a range has at
     /// least one vertex, and fewer than 2^32 entries).
-    pub(crate) fn ranges(&self, bytes: u64, flags: bool) -> Vec<Range<u32>> {
+    pub(crate) fn ranges(&self, bytes: u64, facts: Facts) -> Vec<Range<u32>> {
         let mut ranges = Vec::new();
         let (mut first, mut size, mut entries) = (0u32, 0u64, 0u64);
         let mut at = 0u32;
         for (low, high) in self.smaller.iter().map(|&both| halves(both)) {
             let (low, high) = (u64::from(low), u64::from(high));
-            let more = 8 + 2 * low + 4 * high + if flags { (low + high) / 8 } else { 0 };
+            let more = 8 + 2 * low + 4 * high + facts.bytes(low + high);
             if at > first && (size + more > bytes || entries + low + high >= u64::from(u32::MAX)) {
                 ranges.push(first..at);
                 (first, size, entries) = (at, 0, 0);
@@ -271,11 +295,11 @@ impl Census {
     }
 
     /// Bytes of all oriented lists together.
-    pub(crate) fn bytes(&self, flags: bool) -> u64 {
+    pub(crate) fn bytes(&self, facts: Facts) -> u64 {
         let counts = || self.smaller.iter().map(|&both| halves(both));
         let low: u64 = counts().map(|(low, _)| u64::from(low)).sum();
         let high: u64 = counts().map(|(_, high)| u64::from(high)).sum();
-        2 * low + 4 * high + if flags { (low + high) / 8 } else { 0 }
+        2 * low + 4 * high + facts.bytes(low + high)
     }
 }
 
@@ -289,8 +313,43 @@ pub(crate) struct OrientedPart {
     low: Vec<u16>,
     high: Vec<u32>,
     /// By entry: the edge has both directions. Empty unless asked for.
-    low_mutual: Bitmap,
-    high_mutual: Bitmap,
+    mutual: EdgeSet,
+    /// By entry: an arc leads to the smaller rank. Empty unless asked for.
+    forth: EdgeSet,
+}
+
+/// A set of entries of the two arrays of an [`OrientedPart`].
+struct EdgeSet {
+    low: Bitmap,
+    high: Bitmap,
+}
+
+/// An [`EdgeSet`] that workers fill.
+struct Marking {
+    low: AtomicBitmap,
+    high: AtomicBitmap,
+}
+
+impl Marking {
+    fn new(wanted: bool, (lows, highs): (usize, usize)) -> Self {
+        let set = |len: usize| AtomicBitmap::new(if wanted { len } else { 0 });
+        Marking { low: set(lows), high: set(highs) }
+    }
+
+    /// Adds the entries of one list, of which `split` are in the first array, whose directions include
+    /// `wanted`.
+    fn add(&self, arcs: &[u8], wanted: u8, split: usize, (low_at, high_at): (usize, usize)) {
+        for (i, _) in arcs.iter().enumerate().filter(|(_, arcs)| **arcs & wanted == wanted) {
+            match i.checked_sub(split) {
+                None => self.low.set(low_at + i),
+                Some(i) => self.high.set(high_at + i),
+            };
+        }
+    }
+
+    fn done(self) -> EdgeSet {
+        EdgeSet { low: self.low.into_bitmap(), high: self.high.into_bitmap() }
+    }
 }
 
 /// The lower and the upper 32 bits.
@@ -321,14 +380,14 @@ fn zeroed<T: Clone + Default>(len: usize, what: &'static str) -> Result<Vec<T>> 
 }
 
 impl OrientedPart {
-    /// Reads the lists of `ranks`; `flags` keeps which edges have both directions. When
-    /// the range is all there is, the counts of `census` are turned into the index.
+    /// Reads the lists of `ranks`, with these facts about their edges. When the range is all
+    /// there is, the counts of `census` are turned into the index.
     pub(crate) fn build(
         graph: &Graph,
         by: &Ranking,
         census: &mut Census,
         ranks: Range<u32>,
-        flags: bool,
+        facts: Facts,
         cx: &Context,
     ) -> Result<Self> {
         let whole = ranks.len() == census.smaller.len();
@@ -345,8 +404,8 @@ impl OrientedPart {
         let (lows, highs) = start(at.len() - 1);
         let mut low: Vec<u16> = zeroed(lows, "oriented edge lists")?;
         let mut high: Vec<u32> = zeroed(highs, "oriented edge lists")?;
-        let low_mutual = AtomicBitmap::new(if flags { lows } else { 0 });
-        let high_mutual = AtomicBitmap::new(if flags { highs } else { 0 });
+        let mutual = Marking::new(facts >= Facts::Mutual, (lows, highs));
+        let forth = Marking::new(facts == Facts::Arcs, (lows, highs));
         let members = by.vertices(&ranks, graph.num_vertices());
         let (low_out, high_out) = (share_u16(&mut low), share_u32(&mut high));
         for_each_list(graph, by, &members, false, cx, |smaller, v| {
@@ -361,17 +420,14 @@ impl OrientedPart {
             for (slot, &rank) in high_out.iter().skip(high_at).zip(highs) {
                 slot.store(rank, Ordering::Relaxed);
             }
-            if flags {
-                for (i, _) in smaller.both.iter().enumerate().filter(|(_, both)| **both) {
-                    match i.checked_sub(split) {
-                        None => low_mutual.set(low_at + i),
-                        Some(i) => high_mutual.set(high_at + i),
-                    };
-                }
+            if facts >= Facts::Mutual {
+                mutual.add(&smaller.arcs, FORTH | BACK, split, (low_at, high_at));
+            }
+            if facts == Facts::Arcs {
+                forth.add(&smaller.arcs, FORTH, split, (low_at, high_at));
             }
         })?;
-        let (low_mutual, high_mutual) = (low_mutual.into_bitmap(), high_mutual.into_bitmap());
-        Ok(OrientedPart { ranks, at, low, high, low_mutual, high_mutual })
+        Ok(OrientedPart { ranks, at, low, high, mutual: mutual.done(), forth: forth.done() })
     }
 
     /// The ranges of the two lists of `rank`; empty outside the part.
@@ -416,9 +472,19 @@ impl OrientedPart {
     pub(crate) fn flagged(&self, rank: u32) -> impl Iterator<Item = (u32, bool)> + '_ {
         let (low, high) = self.spans(rank);
         let (lows, highs) = self.lists(rank);
-        let lows = lows.iter().zip(low).map(|(&w, i)| (u32::from(w), self.low_mutual.get(i)));
-        let highs = highs.iter().zip(high).map(|(&w, i)| (w, self.high_mutual.get(i)));
+        let lows = lows.iter().zip(low).map(|(&w, i)| (u32::from(w), self.mutual.low.get(i)));
+        let highs = highs.iter().zip(high).map(|(&w, i)| (w, self.mutual.high.get(i)));
         lows.chain(highs)
+    }
+
+    /// The smaller neighbours of `rank` with the directions of each edge, as seen from `rank`.
+    pub(crate) fn arcs(&self, rank: u32) -> impl Iterator<Item = (u32, u8)> + '_ {
+        let (low, high) = self.spans(rank);
+        let forth = low.map(|i| self.forth.low.get(i)).chain(high.map(|i| self.forth.high.get(i)));
+        self.flagged(rank).zip(forth).map(|((w, mutual), forth)| {
+            let one = if forth { FORTH } else { BACK };
+            (w, if mutual { FORTH | BACK } else { one })
+        })
     }
 }
 
