@@ -236,7 +236,7 @@ POINT = "MATCH (n:Person {id: $id}) RETURN n.firstName"
 
 def points(page: Study) -> None:
     """Measures look-ups of one node: in process, over loopback by turns, and by many clients."""
-    ids = [row["id"] for row in page.network.nodes["Person"]]
+    ids = [row["id"] for row in page.network.nodes["person"]]
     store = page.options.work / "snb" / "built.nakshi"
     with nakshi.open(store) as graph:
         graph.load_properties(progress=False)
