@@ -98,7 +98,7 @@ class AsyncQueryResult(_Twin[QueryResult]):
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What the query was and did; see :attr:`nakshi.QueryResult.summary`."""
+        """Type, plan and counts of changes; see :attr:`nakshi.QueryResult.summary`."""
         return self._blocking.summary
 
     def __aiter__(self) -> AsyncQueryResult:

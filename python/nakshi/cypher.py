@@ -169,7 +169,7 @@ class QueryResult:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What the query was and did.
+        """Type, plan and counts of changes.
 
         ``type`` is ``"r"``, ``"w"`` or ``"rw"``, ``counters`` are the counts of its changes, and ``plan`` is
         the plan of a query that begins with ``EXPLAIN``.

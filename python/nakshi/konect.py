@@ -64,7 +64,7 @@ def _unpack(path: str, file: IO[bytes]) -> str:
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file") from None
     except (tarfile.TarError, EOFError, OSError) as error:
-        # What bzip2 cannot read has no number.
+        # An input that bzip2 cannot read has no number.
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise InputError(f"{path}: the archive is damaged ({error}); load it again") from None

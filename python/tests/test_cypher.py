@@ -477,7 +477,7 @@ def test_command_line(tmp_path: Path) -> None:
 
 
 def terminal(master: int) -> str:
-    """What a program writes to its terminal; nothing once it has ended."""
+    """The output of a program in a terminal; empty once it has ended."""
     try:
         return os.read(master, 4096).decode()
     except OSError:

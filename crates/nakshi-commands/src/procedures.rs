@@ -171,7 +171,7 @@ impl Algorithm {
     }
 }
 
-/// What a call asks for.
+/// The configuration of a call.
 struct Wanted {
     parameters: serde_json::Map<String, Json>,
     request: TopologyRequest,

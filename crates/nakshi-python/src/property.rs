@@ -85,7 +85,7 @@ impl PyProperties {
         Ok(self.opened()?.store)
     }
 
-    /// What queries in Cypher ask.
+    /// The graph for queries in Cypher.
     fn database(&self) -> PyResult<Database> {
         match &self.0 {
             PropertySource::Store(..) => Ok(self.opened()?.database),

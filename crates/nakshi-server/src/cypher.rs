@@ -18,7 +18,7 @@ const ROWS: usize = 1024;
 /// Bytes of rows from which on a reply goes off.
 const BYTES: usize = 256 << 10;
 
-/// What a server grants a query.
+/// Limits of a query, and its right to change the graph.
 pub(crate) struct Terms {
     pub(crate) time: Duration,
     pub(crate) memory: u64,

@@ -281,7 +281,7 @@ class Shell:
         click.echo(f"times are {'shown' if self.timing else 'not shown'}")
 
     def words(self) -> list[str]:
-        """What a line may be completed to."""
+        """Words that Tab completes."""
         schema = self.graph.schema(exact=0)
         names = [ty.name for ty in schema.edge_types]
         names += [one.name for one in (*schema.node_properties, *schema.edge_properties)]

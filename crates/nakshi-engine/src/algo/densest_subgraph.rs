@@ -226,7 +226,7 @@ impl Part {
     }
 }
 
-/// Of the sets of vertices from a level on the densest, of several the largest.
+/// The densest of the sets of vertices from a level on; if several are, the largest of them.
 fn densest(
     graph: &Graph,
     levels: usize,

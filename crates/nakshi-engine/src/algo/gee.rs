@@ -119,7 +119,7 @@ impl Algorithm for Gee {
     }
 }
 
-/// What is known about classes.
+/// The class of each vertex that has one, and the sizes of classes.
 struct Known {
     /// Class of each vertex, or [`NONE`].
     classes: Vec<u32>,
