@@ -17,6 +17,7 @@ __all__ = [
     "StoreLockedError",
     "StorePoisonedError",
     "ConflictError",
+    "ConstraintError",
     "CorruptError",
     "IncompatibleError",
     "InputError",
@@ -99,6 +100,13 @@ class UnknownVertexError(NakshiError, LookupError):
 
 class ParameterError(NakshiError, ValueError):
     """An argument has a value that cannot work."""
+
+
+class ConstraintError(ParameterError):
+    """A change would break a constraint of the graph; nothing was changed.
+
+    The message names the node or the edge, and the constraint.
+    """
 
 
 class BudgetError(NakshiError, MemoryError):

@@ -194,7 +194,7 @@ impl Wanted {
                     (projection.direction, projects) = (direction(value)?, true);
                 }
                 "missing_weight" if weighs => missing = Some(number(name, value)?),
-                "unit" if weighs => unit = matches!(value, Value::Bool(true)),
+                "unit" if weighs => unit = truth(name, value)?,
                 "threads" => threads = Some(count(name, value)?),
                 _ => {
                     parameters.insert(name.to_string(), argument(graph, value)?);
@@ -237,6 +237,13 @@ fn texts(name: &str, value: &Value) -> Result<Vec<String>> {
     match value {
         Value::List(items) => items.iter().map(text).collect(),
         one => Ok(vec![text(one)?]),
+    }
+}
+
+fn truth(name: &str, value: &Value) -> Result<bool> {
+    match value {
+        Value::Bool(value) => Ok(*value),
+        other => Err(wrong(name, other, "true or false")),
     }
 }
 

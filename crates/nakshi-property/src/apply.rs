@@ -8,6 +8,7 @@ use super::layers::{FILES, Layer, LayerChanges};
 use super::log::{Change, Changes, EdgeId};
 use super::logstore::{EdgeKey, LayerId, NodeChange, NumberedEdge};
 use super::lookups::Lookups;
+use super::nearest::unknown;
 use super::parts::PartPlace;
 use super::row::{REMOVED, RowKind, RowValues, SharedBytes};
 use super::schema::{self, EncodedProperties, decoded_number};
@@ -114,6 +115,11 @@ impl GraphState {
                 self.update_node(id, Update { properties, merge: true }, lookups)
             }
             Change::SetInverse { edge_type, inverse } => self.set_inverse(edge_type, inverse),
+            Change::Declare { rule } => {
+                Arc::make_mut(&mut self.schema).declare(rule)?;
+                Ok(true)
+            }
+            Change::Drop { name } => Ok(Arc::make_mut(&mut self.schema).drop_rule(name)),
         }
     }
 
@@ -158,7 +164,7 @@ impl GraphState {
             Change::DeleteNode { .. } | Change::DeleteEdge { .. } | Change::RemoveEdge { .. } => {
                 Ok(true)
             }
-            Change::SetInverse { .. } => Ok(true),
+            Change::SetInverse { .. } | Change::Declare { .. } | Change::Drop { .. } => Ok(true),
         }
     }
 
@@ -226,6 +232,17 @@ impl GraphState {
                 let removed = properties.iter().filter(|(_, value)| value.is_null());
                 let mut unknown = removed.filter(|(name, _)| nodes.writable(name).is_none());
                 unknown.try_for_each(|(name, _)| nodes.find(name).map(|_| ()))
+            }
+            Change::Declare { .. } if self.base.entry().buckets.is_some() => {
+                let what = "constraints and indexes of a graph that servers share";
+                Err(Error::Unsupported(what.into()))
+            }
+            Change::Drop { name } => {
+                let names = || self.schema.rules().iter().map(|rule| rule.name.as_str());
+                match names().any(|known| known == name) {
+                    true => Ok(()),
+                    false => Err(unknown("is no constraint or index", name, names())),
+                }
             }
             _ => Ok(()),
         }

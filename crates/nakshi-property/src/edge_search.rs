@@ -107,17 +107,33 @@ impl PropertyGraph {
         edge_type: Option<&str>,
         properties: &[(&str, Condition)],
     ) -> Result<Vec<FoundEdge<'_>>> {
+        let schema = &self.state().schema;
+        let wanted = schema.edges.wanted(properties)?;
+        let ty = edge_type.map(|name| schema.known_type(name)).transpose()?;
+        self.matching_known_edges(ty, &wanted)
+    }
+
+    /// Returns true if an edge of a type has none of these columns.
+    pub(super) fn any_edge_lacks(&self, ty: u64, columns: &[u32]) -> Result<bool> {
+        let wanted: Vec<_> = columns.iter().map(|column| (*column, Predicate::Null)).collect();
+        Ok(!self.matching_known_edges(Some(ty), &wanted)?.is_empty())
+    }
+
+    /// As [`PropertyGraph::matching_edges`], for a number of a type and conditions that are encoded.
+    fn matching_known_edges(
+        &self,
+        ty: Option<u64>,
+        wanted: &[(u32, Predicate)],
+    ) -> Result<Vec<FoundEdge<'_>>> {
         let state = self.state();
-        let wanted = state.schema.edges.wanted(properties)?;
-        let ty = edge_type.map(|name| state.schema.known_type(name)).transpose()?;
         state.note(ty.map_or(Subject::Edges, Subject::EdgesOf));
         let base = &state.base;
         let rows = || base.shards().iter().map(|shard| &shard.edges.rows);
         let cost = match wanted.is_empty() {
             true => rows().map(|rows| rows.len() * PER_EDGE).sum(),
-            false => rows().map(|rows| rows.search_cost(&wanted)).sum::<Result<u64>>()?,
+            false => rows().map(|rows| rows.search_cost(wanted)).sum::<Result<u64>>()?,
         };
-        let found = base.search(cost, |number, shard| self.edges_in(number, shard, ty, &wanted))?;
+        let found = base.search(cost, |number, shard| self.edges_in(number, shard, ty, wanted))?;
         let mut found: Vec<_> = found.into_iter().flatten().collect();
         // Stable, which merges the edges of shards by their sources.
         found.sort_by_key(|edge| edge.source);
@@ -125,14 +141,14 @@ impl PropertyGraph {
             match &layer.changes {
                 LayerChanges::Fragment(fragment, deleted) => {
                     let of = (number, fragment.as_ref(), deleted.as_ref());
-                    self.add_fragment_edges(of, ty, &wanted, &mut found)?;
+                    self.add_fragment_edges(of, ty, wanted, &mut found)?;
                 }
                 LayerChanges::Log(log) => {
-                    self.add_new_edges(log, Some((number, layer.id)), ty, &wanted, &mut found)?;
+                    self.add_new_edges(log, Some((number, layer.id)), ty, wanted, &mut found)?;
                 }
             }
         }
-        self.add_new_edges(&state.log, None, ty, &wanted, &mut found)?;
+        self.add_new_edges(&state.log, None, ty, wanted, &mut found)?;
         state.confine(&mut found, |edge| edge.source.into())?;
         Ok(found)
     }

@@ -13,6 +13,8 @@ use nakshi_store::Result;
 
 /// Numbers between two stored positions.
 const STEP: u64 = 64;
+/// Words of unary bits that a search looks through before it halves.
+const FEW: u64 = 16;
 
 /// Location of such integers in a [`Blob`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,7 +97,7 @@ impl EliasFano {
         }
         let place = self.places.get(blob, i / STEP)?;
         iter.word = place / 64;
-        iter.bits = iter.load(iter.word)? & (u64::MAX << (place % 64));
+        iter.bits = self.unary(blob, iter.word)? & (u64::MAX << (place % 64));
         let mut skip = i % STEP;
         loop {
             let ones = u64::from(iter.bits.count_ones());
@@ -104,17 +106,67 @@ impl EliasFano {
             }
             skip -= ones;
             iter.word += 1;
-            iter.bits = iter.load(iter.word)?;
+            iter.bits = self.unary(blob, iter.word)?;
         }
-        for _ in 0..skip {
-            iter.bits &= iter.bits.wrapping_sub(1);
-        }
+        iter.bits = without_first(iter.bits, skip);
         Ok(iter)
     }
 
     /// How many numbers are at most `value`.
     pub(super) fn at_most(&self, blob: &Blob, value: u64) -> Result<u64> {
-        let (mut low, mut high) = (0, self.len);
+        let part = value.checked_shr(self.low_bits.into()).unwrap_or(0);
+        let rest = value & !part.checked_shl(self.low_bits.into()).unwrap_or(0);
+        // The first step whose number has this high part, or a higher one.
+        let (mut step, mut end) = (0, self.places.len());
+        while step < end {
+            let middle = step + (end - step) / 2;
+            match self.places.get(blob, middle)?.wrapping_sub(middle * STEP) < part {
+                true => step = middle + 1,
+                false => end = middle,
+            }
+        }
+        let first = match step.checked_sub(1) {
+            None => Some(0),
+            Some(before) => self.first_of(blob, part, before)?,
+        };
+        let Some(first) = first else {
+            return self.bisect(blob, value, (step - 1) * STEP);
+        };
+        // Numbers with the same high part are set bits side by side.
+        for i in first..self.len.min(first + STEP) {
+            let bit = part.wrapping_add(i);
+            let is_set = self.unary(blob, bit / 64)? >> (bit % 64) & 1 == 1;
+            if !is_set || self.low.get(blob, i)? > rest {
+                return Ok(i);
+            }
+        }
+        self.bisect(blob, value, self.len.min(first + STEP))
+    }
+
+    /// The first number with this high part or a higher one, which step `before` has not; `None` if it is far
+    /// away.
+    fn first_of(&self, blob: &Blob, part: u64, before: u64) -> Result<Option<u64>> {
+        let place = self.places.get(blob, before)?;
+        let (mut skip, mut word) = ((part - 1).wrapping_sub(place - before * STEP), place / 64);
+        let mut clear = !self.unary(blob, word)? & (u64::MAX << (place % 64));
+        for _ in 0..FEW {
+            let count = u64::from(clear.count_ones());
+            if skip < count {
+                let bit = 64 * word + u64::from(without_first(clear, skip).trailing_zeros());
+                return Ok(Some(bit - (part - 1)));
+            }
+            (skip, word) = (skip - count, word + 1);
+            if word >= self.words {
+                break;
+            }
+            clear = !self.unary(blob, word)?;
+        }
+        Ok(None)
+    }
+
+    /// How many numbers are at most `value`, of which there are at least `low`.
+    fn bisect(&self, blob: &Blob, value: u64, mut low: u64) -> Result<u64> {
+        let mut high = self.len;
         while low < high {
             let middle = low + (high - low) / 2;
             if self.get(blob, middle)? <= value { low = middle + 1 } else { high = middle }
@@ -122,10 +174,39 @@ impl EliasFano {
         Ok(low)
     }
 
+    /// A word of the unary bits.
+    #[inline]
+    fn unary(&self, blob: &Blob, word: u64) -> Result<u64> {
+        if word >= self.words {
+            return Err(self.ends_early(blob));
+        }
+        blob.word((self.high + 8 * word) as usize)
+    }
+
     #[cold]
     fn ends_early(&self, blob: &Blob) -> nakshi_store::Error {
         blob.damaged(self.high as usize, "ascending numbers end early")
     }
+}
+
+/// A word without its lowest `count` set bits, of which it has more (Vigna, "Broadword Implementation of
+/// Rank/Select Queries", WEA 2008, algorithm 2).
+#[inline]
+fn without_first(word: u64, count: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let pairs = word - ((word >> 1) & (0x55 * ONES));
+    let nibbles = (pairs & (0x33 * ONES)) + ((pairs >> 2) & (0x33 * ONES));
+    // Byte i has the number of set bits up to its end.
+    let sums = ((nibbles + (nibbles >> 4)) & (0x0f * ONES)).wrapping_mul(ONES);
+    // The bytes whose ends are not beyond `count` bits: the high bit of each stays set.
+    let whole = ((count * ONES) | (0x80 * ONES)).wrapping_sub(sums) & (0x80 * ONES);
+    let shift = whole.count_ones() * 8;
+    let before = (sums << 8).checked_shr(shift).unwrap_or(0) & 0xff;
+    let mut rest = word & u64::MAX.checked_shl(shift).unwrap_or(0);
+    for _ in before..count {
+        rest &= rest.wrapping_sub(1);
+    }
+    rest
 }
 
 /// Iterator over numbers in their order.
@@ -139,18 +220,10 @@ pub(super) struct Iter<'a> {
 
 impl Iter<'_> {
     #[inline]
-    fn load(&self, word: u64) -> Result<u64> {
-        if word >= self.of.words {
-            return Err(self.of.ends_early(self.blob));
-        }
-        self.blob.word((self.of.high + 8 * word) as usize)
-    }
-
-    #[inline]
     fn advance(&mut self) -> Result<u64> {
         while self.bits == 0 {
             self.word += 1;
-            self.bits = self.load(self.word)?;
+            self.bits = self.of.unary(self.blob, self.word)?;
         }
         let bit = 64 * self.word + u64::from(self.bits.trailing_zeros());
         self.bits &= self.bits - 1;
@@ -176,6 +249,15 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn bits_are_left_out(word in any::<u64>(), sparse in any::<u64>(), count in 0..64u64) {
+            for word in [word, word & sparse, word | sparse, u64::MAX] {
+                let count = count.min(u64::from(word.count_ones()).saturating_sub(1));
+                let slow = (0..count).fold(word, |rest, _| rest & rest.wrapping_sub(1));
+                prop_assert_eq!(without_first(word, count), slow);
+            }
+        }
+
         /// Seen red with a search that skips one set bit too few, and with the positions of every
         /// 63rd number.
         #[test]
@@ -189,6 +271,10 @@ mod tests {
                 prop_assert_eq!(monotone.get(&blob, i).unwrap(), *value);
                 let expected = values.iter().filter(|v| *v <= value).count() as u64;
                 prop_assert_eq!(monotone.at_most(&blob, *value).unwrap(), expected);
+                for value in [value.saturating_sub(1), value + 1, value + 70, 2 * value] {
+                    let expected = values.partition_point(|v| *v <= value) as u64;
+                    prop_assert_eq!(monotone.at_most(&blob, value).unwrap(), expected);
+                }
             }
             let middle = values.len() / 2;
             let rest: Vec<u64> = monotone.from(&blob, middle as u64).unwrap().map(|v| v.unwrap()).collect();

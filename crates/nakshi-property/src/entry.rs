@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::bucket_set::BucketSet;
+use super::rule::Rule;
 use super::segment::{EdgeDirectory, GroupDirectory, NodeDirectory};
 use super::spec::PropertySpec;
 use nakshi_store::{Error, FileEntry, Manifest, Result};
@@ -63,11 +64,13 @@ impl Dealt {
 
 /// The format of stores with columns for values of any type.
 pub(super) const ANY_FORMAT: u32 = 6;
+/// The format of stores with constraints, which an older version would not keep.
+pub(super) const RULES_FORMAT: u32 = 7;
 
 /// The property section of the manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PropertyEntry {
-    /// The format of stores that the files need: 6 where there are columns for values of any type, else 5
+    /// The format of stores that the files need: 7 where there are constraints or indexes, else 6 where there are columns for values of any type, else 5
     /// where there are the nodes of some buckets only, else 4 where there are fragments, else 3 where nodes
     /// are dealt to shards by a hash or edges have numbers, else 2 where a property is a
     /// [`Temporal`](crate::Temporal), which older versions do not know; absent otherwise.
@@ -94,6 +97,9 @@ pub struct PropertyEntry {
     /// For each type of edges that has an inverse, the type of the edges that lead back; both ways.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inverses: BTreeMap<String, String>,
+    /// Constraints and indexes; absent without any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
     /// The buckets of which it has the nodes; absent for a whole graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buckets: Option<BucketSet>,

@@ -14,6 +14,7 @@ use super::layers::LayerChanges;
 use super::nearest::unknown;
 use super::query_order::{QueryOrder, ValueCounts};
 use super::replay::replay;
+use super::rule::Rule;
 use super::schema::Properties;
 use super::segment::{RowRef, SegmentRows};
 use super::spec::LABELS;
@@ -178,6 +179,11 @@ impl PropertyGraph {
     /// Types of edges.
     pub fn edge_types(&self) -> &[String] {
         self.0.schema.types()
+    }
+
+    /// Constraints and indexes, in the order in which they were declared.
+    pub fn rules(&self) -> &[Rule] {
+        self.0.schema.rules()
     }
 
     /// Returns true if there is a node with this id.
@@ -464,8 +470,12 @@ impl PropertyGraph {
         filed: &[u64],
     ) -> Result<BTreeSet<VertexId>> {
         let state = &self.0;
-        let rank =
-            |(_, one): &&(u32, Predicate)| !matches!(one, Predicate::Equal(_) | Predicate::Item(_));
+        // Most nodes share an item, such as a label, with more others than a value.
+        let rank = |(_, one): &&(u32, Predicate)| match one {
+            Predicate::Equal(_) => 0,
+            Predicate::Item(_) => 1,
+            _ => 2,
+        };
         let some = wanted.iter().filter(|(_, one)| !one.fits(None)).min_by_key(rank);
         let Some(some) = some.map(std::slice::from_ref) else {
             return Ok(state.changed_nodes().into_iter().collect());

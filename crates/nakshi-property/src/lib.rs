@@ -15,6 +15,7 @@
 //! - A store is one of several with the same commits if a [`CommitLog`] has them first, which a
 //!   [`Journal`] can keep
 //! - [`EdgeNumbers`] is an edge by internal numbers, as queries in a language go through the graph
+//! - A [`Rule`] is a constraint that every commit has to keep, or an index by name
 //! - [`IncomingEdge`] is an edge as its destination sees it
 //! - [`Topology`] has the edge lists after the last commit, for algorithms, with properties as weights
 //! - [`project`] gives some of the edges to algorithms, as a graph without properties
@@ -37,6 +38,7 @@
 //! - `state` is a commit: the files (`base`) and the changes since (`logstore` with `timeline`);
 //!   `record` reads the edges of both as one list, `edge_search` finds edges by their properties,
 //!   and `query_order` sorts and counts what a query has found
+//! - `keep` checks constraints for what a commit touches
 //! - `conflict` says whether a transaction has read what later commits have written
 //! - `bucket_set` says what a server has that shares a graph with others
 //! - `apply` makes a change with `lookups`, `log` reads and writes the log files, `property_store` is
@@ -74,6 +76,7 @@ mod group_commit;
 mod import;
 mod incoming;
 mod instant;
+mod keep;
 mod key_filter;
 mod layers;
 mod log;
@@ -96,6 +99,7 @@ mod replication;
 mod room;
 mod row;
 mod row_set;
+mod rule;
 mod schema;
 mod scratch;
 pub mod search;
@@ -151,6 +155,7 @@ pub use project::{Along, Projection, project};
 pub use property_store::{PropertyStore, Ticket};
 pub use query_order::{QueryOrder, added_up};
 pub use record::EdgeRecord;
+pub use rule::{Rule, RuleKind, RuleTarget};
 pub(crate) use shard_map::id_bytes;
 pub use spec::{LABELS, PropertySpec};
 pub use temporal::Temporal;

@@ -18,7 +18,9 @@ use nakshi_store::files::{manifest_name, parse_uuid};
 use nakshi_store::{Error, FileEntry, Manifest, OpenOptions, Result, Section, Store, VertexId};
 
 use super::aside::free;
-use super::entry::{ANY_FORMAT, FragmentEntry, FragmentsEntry, LogStart, PropertyEntry};
+use super::entry::{
+    ANY_FORMAT, FragmentEntry, FragmentsEntry, LogStart, PropertyEntry, RULES_FORMAT,
+};
 use super::fragment::{Fragment, FragmentFiles, MergeInput, freeze, merge, moved};
 use super::layers::{FILES, Layer, LayerChanges};
 use super::log::{LogWriter, log_name};
@@ -322,6 +324,7 @@ impl PropertyStore {
             section.edge_types = schema.types().to_vec();
             section.inverses =
                 schema.inverses().map(|(a, b)| (a.to_owned(), b.to_owned())).collect();
+            section.rules = schema.rules().to_vec();
         }
         section.next_edge = if log.next_edge > 1 { log.next_edge } else { 0 };
         let begin = section.log(plan.manifest.generation);
@@ -397,6 +400,9 @@ impl PropertyStore {
         let mut specs = section.node_properties.iter().chain(&section.edge_properties);
         if specs.any(|spec| spec.any_of().is_some()) {
             section.format = section.format.max(ANY_FORMAT);
+        }
+        if !section.rules.is_empty() {
+            section.format = section.format.max(RULES_FORMAT);
         }
         section.fragments = Some(fragments);
         let broken = |_| Error::Internal("a section of the manifest is no JSON");

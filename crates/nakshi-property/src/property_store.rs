@@ -16,6 +16,7 @@ use super::base::{Base, entry_of};
 use super::commit_log::CommitLog;
 use super::conflict::{RecentWrites, WrittenKeys};
 use super::graph::PropertyGraph;
+use super::keep::{Touched, keep};
 use super::log::{Change, CommitGroup, EncodedChanges, LogReader, LogWriter, TransactionMark};
 use super::lookups::Lookups;
 use super::orphans::remove_orphans;
@@ -500,12 +501,14 @@ impl PropertyStore {
         let writing = self.begin_own(&mut core, cancel)?;
         writing.note_writes(&self.hasher);
         let (mut next, mut encoded) = (writing.tip.clone(), EncodedChanges::default());
+        let mut touched = Touched::default();
         let apply = || {
             let mut changed = 0;
             for change in std::iter::once(first).chain(changes) {
                 let change = change?;
                 next.refuse_unknown(&change)?;
                 changed += u64::from(next.apply_new(&change, &mut writing.lookups)?);
+                touched.add(&change, &next.schema);
                 encoded.push(&change);
                 if encoded.len() >= COMMIT {
                     break;
@@ -516,6 +519,7 @@ impl PropertyStore {
         let done = apply();
         let (mut next, changed) = unless_cancelled(next, done)?;
         if changed > 0 {
+            keep(&PropertyGraph::of(next.clone()), touched, cancel)?;
             next.commit += 1;
             writing.waiting.push_encoded(next.commit, encoded.finish())?;
             writing.advance(next);
@@ -684,6 +688,10 @@ impl Writing {
             Ok(changed + u64::from(next.apply_new(change, &mut self.lookups)?))
         });
         let (mut next, changed) = unless_cancelled(next, done)?;
+        if changed > 0 {
+            let touched = Touched::by(changes, &next.schema);
+            keep(&PropertyGraph::of(next.clone()), touched, &self.lookups.cancel)?;
+        }
         // The commits of a share have the numbers of the whole graph's.
         if changed > 0 || next.base.entry().buckets.is_some() {
             next.commit += 1;

@@ -7,6 +7,7 @@ use super::condition::{Condition, Predicate};
 use super::entry::PropertyEntry;
 use super::nearest::unknown;
 use super::row::{RowKind, RowValues, SharedBytes};
+use super::rule::Rule;
 use super::spec::{ANY, EDGE_NUMBER, LABELS, PropertySpec, RESERVED};
 use super::value::{PropertyType, Scalar, Value, ordered_int, plain_int};
 use nakshi_store::{Error, Result};
@@ -194,6 +195,7 @@ pub(super) struct Schema {
     types: Vec<String>,
     type_numbers: HashMap<String, u64>,
     inverses: HashMap<u64, u64>,
+    rules: Vec<Rule>,
 }
 
 impl Schema {
@@ -209,6 +211,7 @@ impl Schema {
             types: entry.edge_types.clone(),
             inverses,
             type_numbers,
+            rules: entry.rules.clone(),
         }
     }
 
@@ -267,6 +270,39 @@ impl Schema {
     pub(super) fn set_inverse(&mut self, ty: u64, inverse: u64) {
         self.inverses.insert(ty, inverse);
         self.inverses.insert(inverse, ty);
+    }
+
+    /// Constraints and indexes, in the order in which they were declared.
+    pub(super) fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Returns true if changes can break a constraint.
+    pub(super) fn has_constraints(&self) -> bool {
+        self.rules.iter().any(|rule| rule.kind.is_constraint())
+    }
+
+    /// Adds a constraint or an index.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for one that no graph can keep, or that is there already.
+    pub(super) fn declare(&mut self, rule: &Rule) -> Result<()> {
+        rule.check_form()?;
+        if let Some(known) = self.rules.iter().find(|known| known.name == rule.name) {
+            return Err(Error::Invalid(format!("{known} is declared already")));
+        }
+        if let Some(known) = self.rules.iter().find(|known| known.is_like(rule)) {
+            return Err(Error::Invalid(format!("'{}' is declared already as {known}", rule.name)));
+        }
+        self.rules.push(rule.clone());
+        Ok(())
+    }
+
+    /// Drops a constraint or an index; returns false if there is none of this name.
+    pub(super) fn drop_rule(&mut self, name: &str) -> bool {
+        let before = self.rules.len();
+        self.rules.retain(|rule| rule.name != name);
+        self.rules.len() < before
     }
 
     /// Pairs of types that are inverse to each other, both ways.

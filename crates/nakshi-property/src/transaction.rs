@@ -13,6 +13,7 @@ use nakshi_io::CancelToken;
 use super::base::Base;
 use super::conflict::{ReadSet, Subject};
 use super::graph::PropertyGraph;
+use super::keep::{Touched, keep};
 use super::log::{Change, TransactionMark};
 use super::lookups::Lookups;
 use super::property_store::{PropertyStore, Writing};
@@ -178,6 +179,16 @@ impl Transaction {
         self.graph = OnceLock::new();
     }
 
+    /// Checks the constraints of the graph for all that was changed since a savepoint. A commit does that
+    /// for all changes; a program that asks earlier can undo some.
+    ///
+    /// # Errors
+    /// [`Error::Constraint`].
+    pub fn check_constraints(&self, since: &Savepoint) -> Result<()> {
+        let changes = self.changes.get(since.changes..).unwrap_or_default();
+        keep(self.graph(), Touched::by(changes, &self.state.schema), &self.store.options.cancel)
+    }
+
     /// Number of changes so far.
     pub fn len(&self) -> usize {
         self.changes.len()
@@ -276,7 +287,7 @@ impl Transaction {
                 edge(source, new_type, destination)
             }
             // A changed schema is a conflict for every transaction.
-            Change::SetInverse { .. } => Ok(()),
+            Change::SetInverse { .. } | Change::Declare { .. } | Change::Drop { .. } => Ok(()),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Values of queries in Cypher as Python objects, and back; the rows of a query.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{Datelike, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
@@ -469,19 +470,10 @@ impl QueryRows {
     fn summary(&self) -> String {
         let answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
         let summary = answer.summary();
-        let counters = summary.counters;
         json!({
             "type": summary.query_type.letters(),
             "plan": summary.plan,
-            "counters": {
-                "nodes_created": counters.nodes_created,
-                "nodes_deleted": counters.nodes_deleted,
-                "relationships_created": counters.relationships_created,
-                "relationships_deleted": counters.relationships_deleted,
-                "properties_set": counters.properties_set,
-                "labels_added": counters.labels_added,
-                "labels_removed": counters.labels_removed,
-            },
+            "counters": summary.counters.named().into_iter().collect::<BTreeMap<_, _>>(),
         })
         .to_string()
     }

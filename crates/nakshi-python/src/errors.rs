@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 import_exception!(nakshi.errors, BudgetError);
 import_exception!(nakshi.errors, ClusterError);
 import_exception!(nakshi.errors, ConflictError);
+import_exception!(nakshi.errors, ConstraintError);
 import_exception!(nakshi.errors, CorruptError);
 import_exception!(nakshi.errors, DeadlineError);
 import_exception!(nakshi.errors, IncompatibleError);
@@ -128,6 +129,7 @@ fn of_store(error: &store::Error) -> PyErr {
         E::Exists(_) => StoreExistsError::new_err(text),
         E::Locked(_) | E::LockedHere(_) => StoreLockedError::new_err(text),
         E::Poisoned { .. } => StorePoisonedError::new_err(text),
+        E::Constraint(_) => ConstraintError::new_err(text),
         E::Conflict(_) => ConflictError::new_err(text),
         E::Internal(_) => InternalError::new_err(text),
         E::Unsupported(_) => UnsupportedError::new_err(text),

@@ -15,9 +15,9 @@ use pyo3::prelude::*;
 
 use crate::call::raised;
 use crate::errors::{
-    BudgetError, ConflictError, CorruptError, DeadlineError, Failure, InternalError, NakshiError,
-    ParameterError, StorageError, StoreLockedError, StorePoisonedError, UnknownVertexError,
-    UnsupportedError,
+    BudgetError, ConflictError, ConstraintError, CorruptError, DeadlineError, Failure,
+    InternalError, NakshiError, ParameterError, StorageError, StoreLockedError, StorePoisonedError,
+    UnknownVertexError, UnsupportedError,
 };
 use crate::values::{Edge, dict, of_id};
 
@@ -36,6 +36,7 @@ fn exception(error: &server::Error) -> PyErr {
         ErrorKind::Cancelled => raised().unwrap_or_else(|| NakshiError::new_err(text)),
         ErrorKind::UnknownNode => UnknownVertexError::new_err(text),
         ErrorKind::Parameter => ParameterError::new_err(text),
+        ErrorKind::Constraint => ConstraintError::new_err(text),
         ErrorKind::Conflict => ConflictError::new_err(text),
         ErrorKind::Overloaded => OverloadedError::new_err(text),
         ErrorKind::Unavailable | ErrorKind::Moved => UnavailableError::new_err(text),

@@ -7,6 +7,7 @@ use nakshi_property::{Catalog, PropertySummary};
 use super::error::Result;
 use super::functions;
 use super::procedure::{Called, Caller, Procedure, ProcedureType, Procedures, Signature};
+use super::rules;
 use super::value::{Row, Value};
 
 /// Version of Neo4j whose procedures these are.
@@ -167,11 +168,12 @@ const SHOWN: [(&str, &[&str]); 5] = [
     ("SHOW DATABASES", &["name", "type", "access", "role", "currentStatus", "default", "home"]),
 ];
 
-/// The rows of a command that shows what there is. No index and no constraint is declared, as every property
-/// can be searched by.
+/// A command that shows what there is.
 struct Shown {
+    name: &'static str,
     signature: Signature,
-    rows: Vec<Row>,
+    /// The procedures of the database.
+    known: WithCatalog,
 }
 
 impl Procedure for Shown {
@@ -183,8 +185,16 @@ impl Procedure for Shown {
         "Shows what there is."
     }
 
-    fn call(&self, _: &Caller<'_>, _: &[Value]) -> Result<Called> {
-        Ok(Box::new(self.rows.clone().into_iter().map(Ok)))
+    fn call(&self, caller: &Caller<'_>, _: &[Value]) -> Result<Called> {
+        let rows = match self.name {
+            "SHOW CONSTRAINTS" => rules::constraints(caller.graph),
+            "SHOW INDEXES" => rules::indexes(caller.graph),
+            "SHOW FUNCTIONS" => functions(),
+            "SHOW PROCEDURES" => self.known.procedures(),
+            "SHOW DATABASES" => databases(),
+            _ => Vec::new(),
+        };
+        Ok(Box::new(rows.into_iter().map(Ok)))
     }
 }
 
@@ -213,6 +223,7 @@ fn databases() -> Vec<Row> {
 }
 
 /// These procedures, and others beside them.
+#[derive(Clone)]
 pub(crate) struct WithCatalog(pub(crate) Arc<dyn Procedures>);
 
 impl WithCatalog {
@@ -229,15 +240,10 @@ impl WithCatalog {
     }
 
     fn shown(&self, name: &str) -> Option<Shown> {
-        let (_, columns) = SHOWN.iter().find(|(known, _)| *known == name)?;
+        let (name, columns) = SHOWN.iter().find(|(known, _)| *known == name)?;
         let columns = columns.iter().map(|name| ((*name).to_owned(), ProcedureType::Any)).collect();
-        let rows = match name {
-            "SHOW FUNCTIONS" => functions(),
-            "SHOW PROCEDURES" => self.procedures(),
-            "SHOW DATABASES" => databases(),
-            _ => Vec::new(),
-        };
-        Some(Shown { signature: Signature { columns, ..Signature::default() }, rows })
+        let signature = Signature { columns, ..Signature::default() };
+        Some(Shown { name, signature, known: self.clone() })
     }
 }
 

@@ -48,6 +48,8 @@ pub enum QueryType {
     Write,
     /// It changes the graph, and has columns.
     ReadWrite,
+    /// It changes constraints or indexes.
+    Schema,
 }
 
 impl QueryType {
@@ -56,6 +58,7 @@ impl QueryType {
         match letters {
             "w" => QueryType::Write,
             "rw" => QueryType::ReadWrite,
+            "s" => QueryType::Schema,
             _ => QueryType::Read,
         }
     }
@@ -66,6 +69,7 @@ impl QueryType {
             QueryType::Read => "r",
             QueryType::Write => "w",
             QueryType::ReadWrite => "rw",
+            QueryType::Schema => "s",
         }
     }
 }
@@ -256,6 +260,7 @@ impl Cursor {
     pub fn summary(&self) -> Summary {
         let returns = !self.prepared.columns.is_empty();
         let query_type = match (self.prepared.writes, returns) {
+            _ if matches!(*self.prepared.root, Plan::Schema { .. }) => QueryType::Schema,
             (false, _) => QueryType::Read,
             (true, false) => QueryType::Write,
             (true, true) => QueryType::ReadWrite,

@@ -226,6 +226,8 @@ impl Database {
         let Some(begun) = begun else { return Ok(cursor) };
         let before = begun.savepoint();
         let (ran, mut begun) = cursor.run_to_end(begun);
+        let checked = |begun: &StoreTransaction| begun.check_constraints(&before);
+        let ran = ran.and_then(|()| Ok(begun.as_ref().map_or(Ok(()), checked)?));
         if let (Err(_), Some(begun)) = (&ran, &mut begun) {
             begun.restore(before);
         }

@@ -49,10 +49,14 @@ pub enum Class {
     Store,
     /// The text asks for something that Nakshi does not do yet.
     Unsupported,
+    /// A constraint or index of this name, or one that demands the same, is there already.
+    RuleExists,
+    /// There is no constraint or index of this name.
+    RuleNotFound,
 }
 
 /// The classes in the order of their numbers, of which new ones come last.
-const ALL: [Class; 17] = [
+const ALL: [Class; 19] = [
     Class::Syntax,
     Class::Type,
     Class::Argument,
@@ -70,6 +74,8 @@ const ALL: [Class; 17] = [
     Class::Conflict,
     Class::Store,
     Class::Unsupported,
+    Class::RuleExists,
+    Class::RuleNotFound,
 ];
 
 impl Class {
@@ -92,6 +98,7 @@ impl Class {
             Class::Memory => "Memory",
             Class::Conflict => "Conflict",
             Class::Store => "Store",
+            Class::RuleExists | Class::RuleNotFound => "SchemaError",
         }
     }
 
@@ -130,6 +137,8 @@ impl Class {
             Class::Memory => "Neo.TransientError.General.MemoryPoolOutOfMemoryError",
             Class::Conflict => "Neo.TransientError.Transaction.Outdated",
             Class::Store => "Neo.DatabaseError.General.UnknownError",
+            Class::RuleExists => "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists",
+            Class::RuleNotFound => "Neo.ClientError.Schema.ConstraintDropFailed",
         }
     }
 }
@@ -273,6 +282,7 @@ impl From<nakshi_store::Error> for QueryError {
             nakshi_store::Error::Cancelled => Class::Cancelled,
             nakshi_store::Error::Conflict(_) => Class::Conflict,
             nakshi_store::Error::Budget { .. } => Class::Memory,
+            nakshi_store::Error::Constraint(_) => Class::ConstraintValidationFailed,
             nakshi_store::Error::NoNode { .. } => Class::EntityNotFound,
             _ => Class::Store,
         };

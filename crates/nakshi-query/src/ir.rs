@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use nakshi_property::Rule;
+
 use super::value::Value;
 
 /// Place of a variable in a row.
@@ -303,6 +305,23 @@ pub(crate) struct ProcedureCall {
     pub(crate) passes: bool,
 }
 
+/// A change of the constraints and indexes of a graph.
+#[derive(Clone, Debug)]
+pub(crate) enum SchemaChange {
+    Declare {
+        rule: Rule,
+        /// True to change nothing if there is one of this name, or one that demands the same.
+        if_new: bool,
+    },
+    Drop {
+        name: String,
+        /// True for a constraint, else for an index.
+        constraint: bool,
+        /// True to change nothing if there is none.
+        if_there: bool,
+    },
+}
+
 /// A clause.
 #[derive(Clone, Debug)]
 pub(crate) enum Clause {
@@ -335,6 +354,7 @@ pub(crate) enum Clause {
     Call(ProcedureCall),
     /// `CALL { ... }`: rows of another query for each row.
     Subquery(Box<Query>),
+    Schema(SchemaChange),
 }
 
 impl Clause {
@@ -345,7 +365,8 @@ impl Clause {
             | Clause::Merge { .. }
             | Clause::Set(_)
             | Clause::Delete { .. }
-            | Clause::Foreach { .. } => true,
+            | Clause::Foreach { .. }
+            | Clause::Schema(_) => true,
             Clause::Subquery(query) => query.writes(),
             _ => false,
         }

@@ -29,6 +29,7 @@ mod order;
 mod plan;
 mod planner;
 mod procedure;
+mod rules;
 mod stack;
 mod stored;
 mod temporal;

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::ir::{
-    Aggregation, EdgePattern, Expr, Name, PathPattern, ProcedureCall, SetItem, Shortest, Slot,
+    Aggregation, EdgePattern, Expr, Name, PathPattern, ProcedureCall, SchemaChange, SetItem,
+    Shortest, Slot,
 };
 
 /// An operator, which takes rows from its input and hands on others.
@@ -121,6 +122,10 @@ pub(crate) enum Plan {
         list: Expr,
         body: Arc<Plan>,
     },
+    Schema {
+        input: Arc<Plan>,
+        change: SchemaChange,
+    },
 }
 
 /// Nodes that a pattern begins with.
@@ -226,6 +231,12 @@ impl Plan {
             Plan::Set { .. } => "Set".into(),
             Plan::Delete { .. } => "Delete".into(),
             Plan::Foreach { .. } => "Foreach".into(),
+            Plan::Schema { change: SchemaChange::Declare { rule, .. }, .. } => {
+                format!("Declare({})", rule.name)
+            }
+            Plan::Schema { change: SchemaChange::Drop { name, .. }, .. } => {
+                format!("Drop({name})")
+            }
         }
     }
 
@@ -254,7 +265,8 @@ impl Plan {
             | Plan::Merge { input, .. }
             | Plan::Set { input, .. }
             | Plan::Delete { input, .. }
-            | Plan::Foreach { input, .. } => Some(input),
+            | Plan::Foreach { input, .. }
+            | Plan::Schema { input, .. } => Some(input),
         }
     }
 

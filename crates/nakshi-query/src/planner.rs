@@ -103,6 +103,7 @@ impl Planner {
                     None => called,
                 }
             }
+            Clause::Schema(change) => Plan::Schema { input, change: change.clone() },
             Clause::Subquery(query) => {
                 let inner = self.query(query, Arc::new(Plan::Argument));
                 Plan::Apply { input, inner, returns: query.returns(), writes: query.writes() }

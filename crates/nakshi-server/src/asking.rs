@@ -161,6 +161,10 @@ impl Answer for RemoteRows {
             properties_set: told.properties_set,
             labels_added: told.labels_added,
             labels_removed: told.labels_removed,
+            constraints_added: told.constraints_added,
+            constraints_removed: told.constraints_removed,
+            indexes_added: told.indexes_added,
+            indexes_removed: told.indexes_removed,
         };
         let query_type = QueryType::of_letters(&told.r#type);
         Summary { counters, query_type, plan: told.plan.clone(), profiled: None }

@@ -109,6 +109,10 @@ fn summary(found: &Summary, commit: u64) -> CypherSummary {
         properties_set: counters.properties_set,
         labels_added: counters.labels_added,
         labels_removed: counters.labels_removed,
+        constraints_added: counters.constraints_added,
+        constraints_removed: counters.constraints_removed,
+        indexes_added: counters.indexes_added,
+        indexes_removed: counters.indexes_removed,
         commit,
     }
 }

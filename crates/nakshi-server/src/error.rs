@@ -66,6 +66,8 @@ kinds! {
     UnknownNode = "unknown_node", NotFound;
     /// An argument cannot work.
     Parameter = "parameter", InvalidArgument;
+    /// A change would break a constraint of the graph.
+    Constraint = "constraint", FailedPrecondition;
     /// Another commit has changed something that a transaction has read or written.
     Conflict = "conflict", Aborted;
     /// The server has too much to do, or the call asks for too much.
@@ -166,6 +168,7 @@ impl From<StoreError> for Error {
         let kind = match &error {
             E::NoNode { .. } => ErrorKind::UnknownNode,
             E::Invalid(_) | E::NoColumn { .. } => ErrorKind::Parameter,
+            E::Constraint(_) => ErrorKind::Constraint,
             E::Conflict(_) => ErrorKind::Conflict,
             E::Deposed(_) => ErrorKind::Unavailable,
             E::Locked(_) | E::LockedHere(_) => ErrorKind::Locked,

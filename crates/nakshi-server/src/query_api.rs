@@ -151,16 +151,21 @@ fn run(
     let mut found = json!({"data": {"fields": fields, "values": values}, "bookmarks": [bookmark]});
     if asked.include_counters {
         let counters = cursor.summary().counters;
-        found["counters"] = json!({
-            "containsUpdates": counters.changed(),
-            "nodesCreated": counters.nodes_created,
-            "nodesDeleted": counters.nodes_deleted,
-            "relationshipsCreated": counters.relationships_created,
-            "relationshipsDeleted": counters.relationships_deleted,
-            "propertiesSet": counters.properties_set,
-            "labelsAdded": counters.labels_added,
-            "labelsRemoved": counters.labels_removed,
-        });
+        let named = counters.named().into_iter().map(|(name, count)| (camel(name), json!(count)));
+        let changed = ("containsUpdates".to_owned(), json!(counters.changed()));
+        found["counters"] = named.chain([changed]).collect::<serde_json::Map<_, _>>().into();
     }
     Ok(found)
+}
+
+/// A name whose words follow `_`, with capitals instead.
+fn camel(name: &str) -> String {
+    let mut words = name.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |mut found, word| {
+        let mut letters = word.chars();
+        found.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        found.push_str(letters.as_str());
+        found
+    })
 }

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use nakshi_property as property;
-use nakshi_property::{Condition, Temporal, Value};
+use nakshi_property::{Condition, Rule, RuleKind, RuleTarget, Temporal, Value};
 use nakshi_store::ExternalId;
 
 use crate::error::{Error, Result};
@@ -260,8 +260,43 @@ pub(crate) fn change(change: &property::Change) -> v1::Change {
             edge_type: edge_type.clone(),
             inverse: inverse.clone(),
         }),
+        C::Declare { rule: declared } => Made::Declare(rule(declared)),
+        C::Drop { name } => Made::Drop(name.clone()),
     };
     v1::Change { change: Some(change) }
+}
+
+/// The kinds of rules in the interface, and their numbers there.
+const RULES: [(RuleKind, v1::RuleKind); 8] = [
+    (RuleKind::Unique, v1::RuleKind::Unique),
+    (RuleKind::Key, v1::RuleKind::Key),
+    (RuleKind::Exists, v1::RuleKind::Exists),
+    (RuleKind::Range, v1::RuleKind::Range),
+    (RuleKind::Text, v1::RuleKind::Text),
+    (RuleKind::Point, v1::RuleKind::Point),
+    (RuleKind::FullText, v1::RuleKind::FullText),
+    (RuleKind::Lookup, v1::RuleKind::Lookup),
+];
+
+fn rule(rule: &Rule) -> v1::Rule {
+    let known = RULES.iter().find(|(kind, _)| *kind == rule.kind);
+    v1::Rule {
+        name: rule.name.clone(),
+        kind: known.map_or(v1::RuleKind::Unspecified, |(_, told)| *told).into(),
+        of_edges: rule.of.is_edges(),
+        names: rule.of.names().to_vec(),
+        properties: rule.properties.clone(),
+    }
+}
+
+fn of_rule(rule: v1::Rule) -> Result<Rule> {
+    let known = RULES.iter().find(|(_, told)| *told == rule.kind());
+    let kind = needed(known.map(|(kind, _)| *kind), "kind of a rule that is known")?;
+    let of = match rule.of_edges {
+        true => RuleTarget::Edges(rule.names),
+        false => RuleTarget::Nodes(rule.names),
+    };
+    Ok(Rule { name: rule.name, kind, of, properties: rule.properties })
 }
 
 fn of_change(change: v1::Change) -> Result<property::Change> {
@@ -312,6 +347,8 @@ fn of_change(change: v1::Change) -> Result<property::Change> {
             }
         }
         Made::SetInverse(one) => C::SetInverse { edge_type: one.edge_type, inverse: one.inverse },
+        Made::Declare(one) => C::Declare { rule: of_rule(one)? },
+        Made::Drop(name) => C::Drop { name },
     })
 }
 

@@ -156,6 +156,9 @@ pub enum Error {
         /// The operation that failed.
         why: String,
     },
+    /// A change would break a constraint that the graph keeps. Nothing was changed.
+    #[error("{0}")]
+    Constraint(String),
     /// A transaction has read or written what another commit has changed since. It changed nothing, and
     /// may run again.
     #[error("{0}")]

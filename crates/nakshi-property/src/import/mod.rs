@@ -46,7 +46,7 @@ pub use rows::table_columns;
 pub use table::{ColumnHeader, Table, TableRows};
 
 use super::bucket_set::BucketSet;
-use super::entry::ANY_FORMAT;
+use super::entry::{ANY_FORMAT, RULES_FORMAT};
 use super::row::{EncodedEdge, RowKind, RowValues};
 use super::segment::{EdgeDirectory, NodeDirectory};
 use super::shard_map::Dealing;
@@ -516,6 +516,7 @@ impl Load<'_> {
         let numbered = edges.iter().any(PropertySpec::is_hidden);
         PropertyEntry {
             format: match dealt {
+                _ if !self.kept.rules.is_empty() => RULES_FORMAT,
                 _ if nodes.iter().chain(&edges).any(|spec| spec.any_of().is_some()) => ANY_FORMAT,
                 _ if self.kept.buckets.is_some() => SHARE_FORMAT,
                 _ if numbered => 3,
@@ -532,6 +533,7 @@ impl Load<'_> {
             edge_properties: edges,
             edge_types: tables.types.clone(),
             inverses: self.kept.inverses.clone(),
+            rules: self.kept.rules.clone(),
             buckets: self.kept.buckets.clone(),
             next_edge: self.kept.next_edge,
             commit: self.kept.commit,

@@ -8,6 +8,7 @@ use super::super::bucket_set::BucketSet;
 use super::super::graph::PropertyGraph;
 use super::super::parts::EdgeLocation;
 use super::super::record::EdgeRecord;
+use super::super::rule::Rule;
 use super::super::schema::encoded_number;
 use super::super::shard_map::id_bytes;
 use super::super::walk::Walk;
@@ -21,6 +22,8 @@ use nakshi_store::{Error, Result};
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     pub(super) inverses: BTreeMap<String, String>,
+    /// Constraints and indexes.
+    pub(super) rules: Vec<Rule>,
     /// Larger than the number of every edge; 0 if no edge has one.
     pub(super) next_edge: u64,
     /// Number of the last commit.
@@ -35,7 +38,8 @@ impl Kept {
         let inverses = inverses.map(|(a, b)| (a.to_owned(), b.to_owned())).collect();
         let next = graph.state().log.next_edge;
         let next_edge = if next > 1 { next } else { 0 };
-        Kept { inverses, next_edge, commit: graph.commit(), buckets: buckets.cloned() }
+        let rules = graph.state().schema.rules().to_vec();
+        Kept { inverses, rules, next_edge, commit: graph.commit(), buckets: buckets.cloned() }
     }
 }
 

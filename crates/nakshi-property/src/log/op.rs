@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::super::rule::{Rule, RuleKind, RuleTarget};
 use super::super::temporal::Temporal;
 use super::super::value::Value;
 use nakshi_store::{Error, ExternalId, Result, varint};
@@ -150,6 +151,16 @@ pub enum Change {
         /// The type of the edges that lead back, which may be the same.
         inverse: String,
     },
+    /// Declares a constraint, which all nodes and edges have to keep, or an index.
+    Declare {
+        /// The constraint or index.
+        rule: Rule,
+    },
+    /// Drops a constraint or an index.
+    Drop {
+        /// Its name.
+        name: String,
+    },
 }
 
 /// Error for bytes of a log that are no changes.
@@ -252,7 +263,9 @@ impl Change {
             Change::AppendNode { .. }
             | Change::UpdateNode { .. }
             | Change::ChangeLabels { .. }
-            | Change::SetInverse { .. } => false,
+            | Change::SetInverse { .. }
+            | Change::Declare { .. }
+            | Change::Drop { .. } => false,
             Change::DeleteNode { .. }
             | Change::AppendEdge { .. }
             | Change::DeleteEdge { .. }
@@ -312,17 +325,33 @@ impl Change {
             Change::ChangeLabels { id, add, remove } => {
                 out.push(13);
                 put_id(id, out);
-                for labels in [add, remove] {
-                    varint::put(out, labels.len() as u64);
-                    labels.iter().for_each(|label| put_bytes(label.as_bytes(), out));
-                }
+                put_texts(add, out);
+                put_texts(remove, out);
             }
             Change::SetInverse { edge_type, inverse } => {
                 out.push(8);
                 put_bytes(edge_type.as_bytes(), out);
                 put_bytes(inverse.as_bytes(), out);
             }
+            Change::Declare { rule } => {
+                out.push(14);
+                rule.encode(out);
+            }
+            Change::Drop { name } => {
+                out.push(15);
+                put_bytes(name.as_bytes(), out);
+            }
         }
+    }
+}
+
+impl Rule {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_bytes(self.name.as_bytes(), out);
+        let known = RuleKind::ALL.iter().zip(0..).find(|(kind, _)| **kind == self.kind);
+        out.extend([known.map_or(u8::MAX, |(_, tag)| tag), u8::from(self.of.is_edges())]);
+        put_texts(self.of.names(), out);
+        put_texts(&self.properties, out);
     }
 }
 
@@ -350,6 +379,11 @@ fn put_key(source: &ExternalId, edge_type: &str, destination: &ExternalId, out: 
 fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     varint::put(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
+}
+
+fn put_texts(texts: &[String], out: &mut Vec<u8>) {
+    varint::put(out, texts.len() as u64);
+    texts.iter().for_each(|text| put_bytes(text.as_bytes(), out));
 }
 
 fn put_id(id: &ExternalId, out: &mut Vec<u8>) {
@@ -494,8 +528,21 @@ impl<'b> Decoder<'b> {
             13 => {
                 Change::ChangeLabels { id: self.id()?, add: self.texts()?, remove: self.texts()? }
             }
+            14 => Change::Declare { rule: self.rule()? },
+            15 => Change::Drop { name: self.text()? },
             _ => return None,
         })
+    }
+
+    fn rule(&mut self) -> Option<Rule> {
+        let name = self.text()?;
+        let kind = *RuleKind::ALL.get(usize::from(self.byte()?))?;
+        let of = match self.byte()? {
+            0 => RuleTarget::Nodes(self.texts()?),
+            1 => RuleTarget::Edges(self.texts()?),
+            _ => return None,
+        };
+        Some(Rule { name, kind, of, properties: self.texts()? })
     }
 
     fn edge(&mut self) -> Option<EdgeId> {
@@ -599,7 +646,15 @@ pub(super) mod tests {
                 })
             };
         let labels = || prop::collection::vec(".{0,5}", 0..3);
+        let rule = (".{0,5}", prop::sample::select(RuleKind::ALL.to_vec()), any::<bool>());
+        let rule =
+            (rule, labels(), labels()).prop_map(|((name, kind, of_edges), of, properties)| {
+                let of = if of_edges { RuleTarget::Edges(of) } else { RuleTarget::Nodes(of) };
+                Change::Declare { rule: Rule { name, kind, of, properties } }
+            });
         prop_oneof![
+            rule,
+            ".{0,5}".prop_map(|name| Change::Drop { name }),
             (edge(), any::<i64>(), properties()).prop_map(|(edge, timestamp, properties)| {
                 Change::CreateEdge { edge, timestamp, properties }
             }),

@@ -61,6 +61,7 @@ fn opened(plan: &Arc<Plan>, argument: &Row, open: Open) -> Box<dyn Source> {
         | Plan::Merge { .. }
         | Plan::Set { .. }
         | Plan::Delete { .. }
-        | Plan::Foreach { .. } => Box::new(write::Write { plan, input, done: None }),
+        | Plan::Foreach { .. }
+        | Plan::Schema { .. } => Box::new(write::Write { plan, input, done: None }),
     }
 }

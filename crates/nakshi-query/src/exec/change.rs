@@ -8,6 +8,7 @@ use nakshi_property::{
 use nakshi_store::ExternalId;
 
 use crate::error::{Class, QueryError, Result};
+use crate::ir::SchemaChange;
 use crate::stored;
 use crate::value::{Map, Value};
 use crate::view::View;
@@ -29,12 +30,37 @@ pub struct Counters {
     pub labels_added: u64,
     /// Labels that nodes lost.
     pub labels_removed: u64,
+    /// Constraints that were declared.
+    pub constraints_added: u64,
+    /// Constraints that were dropped.
+    pub constraints_removed: u64,
+    /// Indexes that were declared.
+    pub indexes_added: u64,
+    /// Indexes that were dropped.
+    pub indexes_removed: u64,
 }
 
 impl Counters {
     /// Returns true if anything was changed.
     pub fn changed(&self) -> bool {
         *self != Counters::default()
+    }
+
+    /// All counts, by their names.
+    pub fn named(&self) -> [(&'static str, u64); 11] {
+        [
+            ("nodes_created", self.nodes_created),
+            ("nodes_deleted", self.nodes_deleted),
+            ("relationships_created", self.relationships_created),
+            ("relationships_deleted", self.relationships_deleted),
+            ("properties_set", self.properties_set),
+            ("labels_added", self.labels_added),
+            ("labels_removed", self.labels_removed),
+            ("constraints_added", self.constraints_added),
+            ("constraints_removed", self.constraints_removed),
+            ("indexes_added", self.indexes_added),
+            ("indexes_removed", self.indexes_removed),
+        ]
     }
 }
 
@@ -100,6 +126,53 @@ impl Writer {
         let spec = view.graph.property(!of_nodes, name).map(|(_, spec)| spec);
         let any = view.graph.property(!of_nodes, &PropertySpec::any_column(name));
         stored::columns(name, value, spec, any.is_some(), of_nodes, found)
+    }
+
+    /// Declares or drops a constraint or an index.
+    pub(super) fn change_schema(
+        &mut self,
+        view: &mut Arc<View>,
+        change: &SchemaChange,
+    ) -> Result<()> {
+        let rules = view.graph.rules();
+        match change {
+            SchemaChange::Declare { rule, if_new } => {
+                let known = rules.iter().find(|one| one.name == rule.name || one.is_like(rule));
+                match known {
+                    Some(_) if *if_new => return Ok(()),
+                    Some(known) => {
+                        let message = format!("{known} is declared already; add IF NOT EXISTS");
+                        return Err(QueryError::run(Class::RuleExists, "Declare", message));
+                    }
+                    None => {}
+                }
+                match rule.kind.is_constraint() {
+                    true => self.counters.constraints_added += 1,
+                    false => self.counters.indexes_added += 1,
+                }
+                self.apply(view, Change::Declare { rule: rule.clone() })
+            }
+            SchemaChange::Drop { name, constraint, if_there } => {
+                let what = if *constraint { "constraint" } else { "index" };
+                let refuse = |message| Err(QueryError::run(Class::RuleNotFound, "Drop", message));
+                match rules.iter().find(|rule| rule.name == *name) {
+                    None if *if_there => return Ok(()),
+                    None => {
+                        let message = format!("there is no {what} '{name}'; add IF EXISTS");
+                        return refuse(message);
+                    }
+                    Some(known) if known.kind.is_constraint() != *constraint => {
+                        return refuse(format!("'{name}' is no {what}, it is {known}"));
+                    }
+                    Some(_) => {}
+                }
+                match constraint {
+                    true => self.counters.constraints_removed += 1,
+                    false => self.counters.indexes_removed += 1,
+                }
+                self.apply(view, Change::Drop { name: name.clone() })
+            }
+        }
     }
 
     /// Creates a node.

@@ -60,6 +60,10 @@ impl Write {
                     foreach(cx, (*slot, list), body, row)?;
                 }
             }
+            Plan::Schema { change, .. } => {
+                let (writer, view) = writing(cx)?;
+                writer.change_schema(view, change)?;
+            }
             _ => {}
         }
         Ok(rows)

@@ -20,7 +20,10 @@ use super::expressions::{Chain, Subqueries};
 use super::projections::{Body, Columns};
 use super::scope::Resolver;
 use crate::error::{Class, QueryError, Result};
-use crate::ir::{Branch, Clause, Expr, Name, PathPattern, ProcedureCall, Query, SetItem, Slot};
+use crate::ir::{
+    Branch, Clause, Expr, Mode, Name, PathPattern, ProcedureCall, Query, SchemaChange, SetItem,
+    Slot, Statement,
+};
 use crate::procedure::Signature;
 use crate::value::Value;
 
@@ -42,11 +45,26 @@ pub(super) fn statement(
         QueryBody::Standalone(call) => resolver.standalone(call)?,
         QueryBody::Show(show) => resolver.show(show)?,
         QueryBody::SchemaCommand(_) | QueryBody::Use(_) => {
-            let message = "commands on schemas and databases are not supported";
+            let message = "commands on databases are not supported";
             return Err(QueryError::compile(Class::Unsupported, "UnexpectedSyntax", message, None));
         }
     };
     Ok((query, columns.into_iter().map(|(name, _)| name).collect()))
+}
+
+/// A statement that changes constraints or indexes.
+pub(super) fn schema(change: SchemaChange, mode: Mode) -> Statement {
+    let clauses = vec![Clause::Schema(change)];
+    Statement {
+        query: one_branch(Branch { clauses, columns: Vec::new() }),
+        subqueries: Vec::new(),
+        columns: Vec::new(),
+        width: 0,
+        names: Vec::new(),
+        parameters: Vec::new(),
+        calls: false,
+        mode,
+    }
 }
 
 fn one_branch(branch: Branch) -> Query {

@@ -4,6 +4,7 @@
 //! - `diagnose` gives its errors the names that openCypher's compatibility kit has
 //! - `scope` gives variables their slots
 //! - `grouping` mends how operators bind
+//! - `schema` reads commands on constraints and indexes
 //! - `expressions`, `patterns`, `clauses` and `projections` resolve what they are called after, and refuse
 //!   what `decypher` lets through
 
@@ -14,6 +15,7 @@ mod grouping;
 mod mend;
 mod patterns;
 mod projections;
+mod schema;
 mod scope;
 
 use decypher::Parse;
@@ -29,6 +31,9 @@ use scope::Resolver;
 /// Errors of syntax and of meaning, with their place.
 pub(crate) fn statement(text: &str, procedures: &dyn Procedures) -> Result<Statement> {
     let (mode, skipped) = mode(text);
+    if let Some(change) = schema::command(text, skipped)? {
+        return Ok(clauses::schema(change, mode));
+    }
     let mended = mend::mend(text, skipped)?;
     let parse = Parse::from(mended.as_str());
     let tree = parse.tree.clone();

@@ -196,18 +196,9 @@ fn refused(error: QueryError, terms: &Terms) -> Failure {
 
 /// What a statement has changed, as drivers name it.
 fn counts(counters: &Counters) -> BoltDict {
-    let entries = [
-        ("nodes-created", counters.nodes_created),
-        ("nodes-deleted", counters.nodes_deleted),
-        ("relationships-created", counters.relationships_created),
-        ("relationships-deleted", counters.relationships_deleted),
-        ("properties-set", counters.properties_set),
-        ("labels-added", counters.labels_added),
-        ("labels-removed", counters.labels_removed),
-    ];
-    let changed = entries.into_iter().filter(|(_, count)| *count > 0);
+    let changed = counters.named().into_iter().filter(|(_, count)| *count > 0);
     let count = |count| BoltValue::Integer(i64::try_from(count).unwrap_or(i64::MAX));
-    let mut told: BoltDict = changed.map(|(name, n)| (name.to_owned(), count(n))).collect();
+    let mut told: BoltDict = changed.map(|(name, n)| (name.replace('_', "-"), count(n))).collect();
     told.insert("contains-updates".to_owned(), true.into());
     told
 }
