@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
+import logging
 import multiprocessing
 import queue
 import shutil
@@ -44,6 +45,8 @@ EVERY = {
 }
 #: Differences that the page lists.
 LISTED = 20
+# Neo4j notes that aggregates skip nulls, for each query that has one.
+logging.getLogger("neo4j.notifications").setLevel(logging.ERROR)
 
 
 @dataclass

@@ -148,6 +148,7 @@ class _Asks(_Twin[Blocking]):
         *,
         timeout: float | None = None,
         memory: int | str | None = None,
+        csv_folder: str | os.PathLike[str] | None = None,
         **named: Any,
     ) -> AsyncQueryResult:
         """Run a query in openCypher; see :meth:`nakshi.Graph.query`."""
@@ -157,6 +158,7 @@ class _Asks(_Twin[Blocking]):
             parameters,
             timeout=timeout,
             memory=memory,
+            csv_folder=csv_folder,
             **named,
         )
         return AsyncQueryResult(await self._aside(asked), self._threads)

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
+from ._core import Properties
 from .errors import ParameterError
 from .result import RowFormat, optional_module
 from .units import parse_size, readable
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-    from ._core import Properties, QueryRows, Remote
+    from ._core import QueryRows, Remote
 
 __all__ = ["Duration", "Node", "Path", "Point", "QueryResult", "Relationship", "Row"]
 
@@ -275,17 +276,33 @@ def _name(id: int | str | bytes) -> str:
     return repr(id) if isinstance(id, bytes) else str(id)
 
 
+class Limits(NamedTuple):
+    """What a query may use."""
+
+    #: Seconds.
+    timeout: float | None
+    #: Bytes of its rows and groups.
+    memory: int | str | None
+    #: Folder of ``LOAD CSV``.
+    csv_folder: str | os.PathLike[str] | None
+
+
 def ask(
     core: Properties | Remote,
     text: str,
     parameters: Mapping[str, Any] | None,
     named: Mapping[str, Any],
-    timeout: float | None,
-    memory: int | str | None,
+    limits: Limits,
 ) -> QueryResult:
     """Run a query."""
     if not isinstance(text, str):
         raise ParameterError(f"a query is text, not {type(text).__name__}")
     given = {**(parameters or {}), **named}
-    rows = core.query(text, given, timeout=timeout, memory=parse_size(memory))
+    usual = {"timeout": limits.timeout, "memory": parse_size(limits.memory)}
+    if limits.csv_folder is not None:
+        if not isinstance(core, Properties):
+            message = "LOAD CSV on a server reads from its own folder (nakshi serve --csv-folder)"
+            raise ParameterError(message)
+        usual["csv_folder"] = os.fspath(limits.csv_folder)
+    rows = core.query(text, given, **usual)
     return QueryResult(rows)

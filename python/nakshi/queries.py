@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from ._core import EdgeRecord, Properties
 from .conditions import Condition, Property, asked
-from .cypher import QueryResult, ask
+from .cypher import Limits, QueryResult, ask
 from .edge_data import EdgeData, EdgeId, IncomingEdge
 from .errors import ParameterError
 from .progress import ProgressArgument
@@ -37,6 +38,7 @@ class Queries:
         *,
         timeout: float | None = None,
         memory: int | str | None = None,
+        csv_folder: str | os.PathLike[str] | None = None,
         **named: Any,
     ) -> QueryResult:
         """Run a query in openCypher.
@@ -52,6 +54,7 @@ class Queries:
             parameters: values of its parameters by name.
             timeout: seconds that it may run for, until its last row is taken.
             memory: most bytes that its rows and groups may take.
+            csv_folder: folder that ``LOAD CSV`` may read from; a server has its own (``--csv-folder``).
             named: more parameters; one whose name is an argument of this method goes into ``parameters``.
 
         Returns:
@@ -63,7 +66,8 @@ class Queries:
             DeadlineError: it has run past its timeout.
             BudgetError: it needs more memory than it may take.
         """
-        return self._asked(lambda core: ask(core, text, parameters, named, timeout, memory))
+        limits = Limits(timeout, memory, csv_folder)
+        return self._asked(lambda core: ask(core, text, parameters, named, limits))
 
     def _asked(self, ask: Callable[[Any], QueryResult]) -> QueryResult:
         """The answer to a query in Cypher."""

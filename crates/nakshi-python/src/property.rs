@@ -339,7 +339,7 @@ impl PyProperties {
     }
 
     /// Runs a query in Cypher, in a transaction of its own, or in this one.
-    #[pyo3(signature = (text, parameters, *, timeout = None, memory = None))]
+    #[pyo3(signature = (text, parameters, *, timeout = None, memory = None, csv_folder = None))]
     fn query(
         &self,
         py: Python<'_>,
@@ -347,8 +347,12 @@ impl PyProperties {
         parameters: &Bound<'_, PyDict>,
         timeout: Option<f64>,
         memory: Option<u64>,
+        csv_folder: Option<PathBuf>,
     ) -> PyResult<QueryRows> {
-        let database = self.database()?;
+        let mut database = self.database()?;
+        if let Some(folder) = csv_folder {
+            database = database.with_csv_folder(&folder);
+        }
         let parameters = cypher::parameters(parameters)?;
         let long = py.detach(|| database.is_long(text)).map_err(Failure::from)?;
         let cancel = nakshi::io::CancelToken::new();

@@ -23,7 +23,7 @@ use crate::errors::{Failure, ParameterError};
 /// called with the addresses, whose ports the system chooses if they are 0, when the server answers.
 #[pyfunction]
 #[pyo3(signature = (path, listen, ready, *, bolt = None, http = None, json_logs = false, read_only = false, certificate = None, tokens = None, users = None,
-    runner = Vec::new(), hosts = None, ca = None, replicas = None, keep_log = None, memory = None, calls = None, rows = None, statement_bytes = None, request_bytes = None, time = None))]
+    runner = Vec::new(), hosts = None, ca = None, replicas = None, keep_log = None, memory = None, calls = None, rows = None, statement_bytes = None, request_bytes = None, time = None, csv_folder = None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub fn serve_graph(
     py: Python<'_>,
@@ -48,6 +48,7 @@ pub fn serve_graph(
     statement_bytes: Option<u64>,
     request_bytes: Option<usize>,
     time: Option<f64>,
+    csv_folder: Option<PathBuf>,
 ) -> PyResult<()> {
     let usual = Limits::default();
     let limits = Limits {
@@ -70,6 +71,7 @@ pub fn serve_graph(
         limits,
         runner,
         procedures: Arc::new(Algorithms::default()),
+        csv_folder,
         group: hosts.map(|hosts| group(hosts, listen, ca, replicas, keep_log)).transpose()?,
     };
     long(py, None, |call| {

@@ -1,5 +1,6 @@
 //! Results of queries.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -150,6 +151,7 @@ impl Cursor {
         parameters: Arc<Map>,
         graph: PropertyGraph,
         procedures: &Arc<dyn Procedures>,
+        csv_folder: Option<Arc<Path>>,
         options: &Options,
     ) -> Self {
         let memory = options.memory.unwrap_or(u64::MAX);
@@ -162,6 +164,7 @@ impl Cursor {
             parameters,
             limits: Arc::new(limits),
             procedures: Arc::clone(procedures),
+            csv_folder,
             open,
             writer: None,
             profile: Arc::new(Profile::default()),
@@ -174,6 +177,11 @@ impl Cursor {
     /// Returns true for a query that changes the graph when it runs.
     pub(crate) fn writes(&self) -> bool {
         self.prepared.writes && !self.prepared.explain
+    }
+
+    /// Returns true for a query that commits while it runs.
+    pub(crate) fn commits(&self) -> bool {
+        self.prepared.commits && !self.prepared.explain
     }
 
     /// Runs to the end in a transaction, which it returns. The rows stay in memory.

@@ -1,6 +1,7 @@
 //! Databases and their transactions.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nakshi_property::{PropertyGraph, PropertyStore, Transaction as StoreTransaction};
@@ -48,6 +49,8 @@ enum Home {
 pub struct Database {
     home: Home,
     procedures: Arc<dyn Procedures>,
+    /// The folder that `LOAD CSV` may read from.
+    csv_folder: Option<Arc<Path>>,
     plans: Arc<Mutex<HashMap<String, Arc<Prepared>>>>,
 }
 
@@ -80,6 +83,7 @@ impl Database {
         Database {
             home,
             procedures: Arc::new(WithCatalog(Arc::new(NoProcedures))),
+            csv_folder: None,
             plans: Arc::default(),
         }
     }
@@ -88,6 +92,12 @@ impl Database {
     #[must_use]
     pub fn with_procedures(self, procedures: Arc<dyn Procedures>) -> Self {
         Database { procedures: Arc::new(WithCatalog(procedures)), plans: Arc::default(), ..self }
+    }
+
+    /// The same database, whose queries may load files of a folder by `LOAD CSV`.
+    #[must_use]
+    pub fn with_csv_folder(self, folder: &Path) -> Self {
+        Database { csv_folder: Some(Arc::from(folder)), ..self }
     }
 
     /// The graph after the last commit.
@@ -157,7 +167,8 @@ impl Database {
             ));
         }
         let (deep, parameters) = (prepared.deep, Arc::new(parameters));
-        let begin = || Cursor::new(prepared, parameters, graph, &self.procedures, options);
+        let folder = self.csv_folder.clone();
+        let begin = || Cursor::new(prepared, parameters, graph, &self.procedures, folder, options);
         let cursor = with_room(deep, begin);
         if cursor.writes() && options.read_only {
             return Err(read_only());
@@ -189,6 +200,9 @@ impl Database {
             return Ok(cursor);
         }
         let Home::Store(store) = &self.home else { return Err(read_only()) };
+        if cursor.commits() {
+            return self.run_and_commit(text, &parameters, store.transaction()?, options);
+        }
         let mut attempt = 0;
         loop {
             let transaction = match attempt < PATIENCE {
@@ -219,6 +233,11 @@ impl Database {
             return Err(QueryError::run(Class::Semantic, "TransactionEnded", message));
         };
         let mut cursor = self.cursor(text, parameters, begun.graph().clone(), options)?;
+        if cursor.commits() {
+            let message =
+                "CALL { ... } IN TRANSACTIONS cannot be part of a transaction; run it alone";
+            return Err(QueryError::run(Class::Semantic, "InTransactions", message));
+        }
         let begun = match cursor.writes() {
             true => transaction.take(),
             false => None,

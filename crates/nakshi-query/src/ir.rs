@@ -322,6 +322,25 @@ pub(crate) enum SchemaChange {
     },
 }
 
+/// How a subquery commits while it runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Batches {
+    /// Rows of a transaction.
+    pub(crate) rows: Option<Expr>,
+    pub(crate) on_error: OnError,
+}
+
+/// What an error in one of its transactions does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnError {
+    /// It ends the query.
+    Fail,
+    /// It ends the transactions, and the query goes on.
+    Break,
+    /// Its rows are left out.
+    Continue,
+}
+
 /// A clause.
 #[derive(Clone, Debug)]
 pub(crate) enum Clause {
@@ -352,8 +371,16 @@ pub(crate) enum Clause {
         body: Vec<Clause>,
     },
     Call(ProcedureCall),
-    /// `CALL { ... }`: rows of another query for each row.
-    Subquery(Box<Query>),
+    /// The rows of a file for each row.
+    LoadCsv {
+        source: Expr,
+        /// True if its first line has names of columns.
+        headers: bool,
+        separator: u8,
+        slot: Slot,
+    },
+    /// `CALL { ... }`: rows of another query for each row, perhaps in transactions of their own.
+    Subquery(Box<Query>, Option<Batches>),
     Schema(SchemaChange),
 }
 
@@ -367,7 +394,7 @@ impl Clause {
             | Clause::Delete { .. }
             | Clause::Foreach { .. }
             | Clause::Schema(_) => true,
-            Clause::Subquery(query) => query.writes(),
+            Clause::Subquery(query, _) => query.writes(),
             _ => false,
         }
     }
@@ -394,6 +421,13 @@ pub(crate) struct Query {
 impl Query {
     pub(crate) fn writes(&self) -> bool {
         self.branches.iter().flat_map(|branch| &branch.clauses).any(Clause::writes)
+    }
+
+    /// Returns true if it commits while it runs.
+    pub(crate) fn commits(&self) -> bool {
+        let commits =
+            |clause: &Clause| matches!(clause, Clause::Subquery(query, Some(_)) if query.writes());
+        self.branches.iter().flat_map(|branch| &branch.clauses).any(commits)
     }
 
     /// Returns true if the query has columns.

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::ir::{
-    Aggregation, EdgePattern, Expr, Name, PathPattern, ProcedureCall, SchemaChange, SetItem,
-    Shortest, Slot,
+    Aggregation, Batches, EdgePattern, Expr, Name, PathPattern, ProcedureCall, SchemaChange,
+    SetItem, Shortest, Slot,
 };
 
 /// An operator, which takes rows from its input and hands on others.
@@ -53,6 +53,15 @@ pub(crate) enum Plan {
         inner: Arc<Plan>,
         returns: bool,
         writes: bool,
+        /// How it commits while it runs, if it does.
+        batches: Option<Batches>,
+    },
+    LoadCsv {
+        input: Arc<Plan>,
+        source: Expr,
+        headers: bool,
+        separator: u8,
+        slot: Slot,
     },
     Unwind {
         input: Arc<Plan>,
@@ -172,6 +181,8 @@ pub(crate) struct Prepared {
     pub(crate) names: Vec<Name>,
     pub(crate) parameters: Vec<Name>,
     pub(crate) writes: bool,
+    /// True if it commits while it runs.
+    pub(crate) commits: bool,
     /// True if it calls procedures.
     pub(crate) calls: bool,
     pub(crate) explain: bool,
@@ -212,7 +223,9 @@ impl Plan {
             Plan::Filter { .. } => "Filter".into(),
             Plan::Path { slot, .. } => format!("Path({})", name(slot)),
             Plan::Optional { .. } => "Optional".into(),
+            Plan::Apply { batches: Some(_), .. } => "ApplyInTransactions".into(),
             Plan::Apply { .. } => "Apply".into(),
+            Plan::LoadCsv { slot, .. } => format!("LoadCsv({})", name(slot)),
             Plan::Unwind { slot, .. } => format!("Unwind({})", name(slot)),
             Plan::Project { items, .. } => {
                 let slots: Vec<_> = items.iter().map(|(slot, _)| name(slot)).collect();
@@ -254,6 +267,7 @@ impl Plan {
             | Plan::Optional { input, .. }
             | Plan::Apply { input, .. }
             | Plan::Unwind { input, .. }
+            | Plan::LoadCsv { input, .. }
             | Plan::Project { input, .. }
             | Plan::Aggregate { input, .. }
             | Plan::Distinct { input, .. }
@@ -267,6 +281,17 @@ impl Plan {
             | Plan::Delete { input, .. }
             | Plan::Foreach { input, .. }
             | Plan::Schema { input, .. } => Some(input),
+        }
+    }
+
+    /// Returns true if rows may come from the graph.
+    pub(crate) fn reads_graph(&self) -> bool {
+        match self {
+            Plan::Argument => false,
+            Plan::Unwind { .. } | Plan::LoadCsv { .. } | Plan::Project { .. } => {
+                self.input().is_some_and(|input| input.reads_graph())
+            }
+            _ => true,
         }
     }
 

@@ -29,6 +29,7 @@ pub(crate) fn prepare(statement: Statement) -> Prepared {
         slots: statement.query.columns.clone(),
         width: planner.width,
         writes: statement.query.writes(),
+        commits: statement.query.commits(),
         calls: statement.calls,
         explain: statement.mode == Mode::Explain,
         profile: statement.mode == Mode::Profile,
@@ -104,9 +105,15 @@ impl Planner {
                 }
             }
             Clause::Schema(change) => Plan::Schema { input, change: change.clone() },
-            Clause::Subquery(query) => {
+            Clause::LoadCsv { source, headers, separator, slot } => {
+                let (source, headers) = (source.clone(), *headers);
+                Plan::LoadCsv { input, source, headers, separator: *separator, slot: *slot }
+            }
+            Clause::Subquery(query, batches) => {
                 let inner = self.query(query, Arc::new(Plan::Argument));
-                Plan::Apply { input, inner, returns: query.returns(), writes: query.writes() }
+                let (returns, writes) = (query.returns(), query.writes());
+                let batches = batches.clone().filter(|_| writes);
+                Plan::Apply { input, inner, returns, writes, batches }
             }
         })
     }

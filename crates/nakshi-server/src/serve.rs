@@ -1,6 +1,7 @@
 //! The server: listens, accepts connections within limits, and ends in order.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -79,6 +80,8 @@ pub struct ServeOptions {
     pub runner: Vec<String>,
     /// Procedures that queries in Cypher can call.
     pub procedures: Arc<dyn Procedures>,
+    /// The folder that `LOAD CSV` may read from; none without it.
+    pub csv_folder: Option<PathBuf>,
 }
 
 impl Default for ServeOptions {
@@ -95,6 +98,7 @@ impl Default for ServeOptions {
             group: None,
             runner: Vec::new(),
             procedures: Arc::new(NoProcedures),
+            csv_folder: None,
         }
     }
 }
@@ -294,13 +298,17 @@ fn serve_as(
     cancel: &CancelToken,
 ) -> Served {
     let limits = options.limits;
+    let mut database = Database::new(Arc::clone(&store)).with_procedures(options.procedures);
+    if let Some(folder) = &options.csv_folder {
+        database = database.with_csv_folder(folder);
+    }
     Served {
         read_only: options.read_only,
         limits,
         tokens: options.tokens,
         users: options.users,
         checks: Semaphore::new(CHECKS),
-        database: Arc::new(Database::new(Arc::clone(&store)).with_procedures(options.procedures)),
+        database: Arc::new(database),
         kept,
         cancel: cancel.child(),
         calls: Arc::new(Semaphore::new(limits.calls)),

@@ -60,6 +60,7 @@ A query ends with a semicolon and may have several lines.
     "--timeout", type=click.FloatRange(0, min_open=True), help="Seconds that it may take."
 )
 @options.size("--memory", "Most memory of the rows and groups of a query.")
+@options.folder("--csv-folder", "Folder that LOAD CSV may read from.")
 @options.token_file
 @options.ca
 def query(
@@ -70,6 +71,7 @@ def query(
     out: str | None,
     timeout: float | None,
     memory: int | None,
+    csv_folder: str | None,
     token_file: Any,
     ca: str | None,
 ) -> None:
@@ -88,7 +90,7 @@ def query(
     rows = cast("RowFormat | None", format)
     given = _parameters(params)
     graph = _open(store, token_file, ca)
-    limits: dict[str, Any] = {"timeout": timeout, "memory": memory}
+    limits: dict[str, Any] = {"timeout": timeout, "memory": memory, "csv_folder": csv_folder}
     if text is None and sys.stdin is not None and sys.stdin.isatty() and out is None:
         Shell(graph, given, limits, format or "table").run()
         return

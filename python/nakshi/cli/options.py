@@ -56,6 +56,12 @@ def file(flag: str, help: str) -> Callable[[F], F]:
     return click.option(flag, type=click.Path(), metavar="FILE", help=help)
 
 
+def folder(flag: str, help: str) -> Callable[[F], F]:
+    """An option that takes a folder that is there."""
+    taken = click.Path(exists=True, file_okay=False)
+    return click.option(flag, type=taken, metavar="DIR", help=help)
+
+
 def other_store(flag: str, help: str) -> Callable[[F], F]:
     """An option that takes another store."""
     return click.option(flag, type=STORE, metavar="OTHER", help=help)

@@ -74,6 +74,7 @@ _WORD = 2.0
 @click.option(
     "--read-only", is_flag=True, help="Refuse changes, and read those of the process that writes."
 )
+@options.folder("--csv-folder", "Folder that LOAD CSV may read from [none].")
 @options.file(
     "--certificate",
     "Certificate (PEM) of this server, for encrypted connections; with --key.",
@@ -115,6 +116,7 @@ def serve(
     bolt: str | None,
     http: str | None,
     read_only: bool,
+    csv_folder: str | None,
     certificate: str | None,
     key: str | None,
     tokens: str | None,
@@ -165,6 +167,7 @@ def serve(
             http=http,
             json_logs=log == "json",
             read_only=read_only,
+            csv_folder=csv_folder,
             certificate=None if certificate is None or key is None else (certificate, key),
             tokens=tokens,
             users=users,

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::batches::InTransactions;
 use super::context::{Made, Open, Profiled, Source};
-use super::{expand, group, many, nested, rows, shortest, sort, write};
+use super::{csv_rows, expand, group, many, nested, rows, shortest, sort, write};
 use crate::plan::Plan;
 use crate::value::Row;
 
@@ -46,7 +47,9 @@ fn opened(plan: &Arc<Plan>, argument: &Row, open: Open) -> Box<dyn Source> {
         Plan::Filter { .. } => Box::new(rows::Filter { plan, input }),
         Plan::Path { .. } => Box::new(rows::Paths { plan, input }),
         Plan::Optional { .. } => nested::optional(plan, input),
+        Plan::Apply { batches: Some(_), .. } => Box::new(InTransactions::new(plan, input)),
         Plan::Apply { .. } => nested::apply(plan, input),
+        Plan::LoadCsv { .. } => csv_rows::load_csv(plan, input),
         Plan::Unwind { .. } => rows::unwind(plan, input),
         Plan::Project { .. } => Box::new(rows::Project { plan, input }),
         Plan::Aggregate { .. } => Box::new(group::Group { plan, input, groups: Made::default() }),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use nakshi_io::CancelToken;
 use nakshi_property::{
     Change, EdgeNumbers, EdgePlace, LABELS, PropertySpec, Transaction, Value as Stored,
 };
@@ -92,6 +93,33 @@ impl Writer {
             None => *view = Arc::new(view.with(graph)),
         }
         Ok(())
+    }
+
+    /// Commits, and goes on in another transaction on the state after that.
+    pub(super) fn commit(&mut self, view: &mut Arc<View>, cancel: &CancelToken) -> Result<()> {
+        self.replace(view, |transaction| Ok(transaction.commit_until(cancel).map(|_| ())?))
+    }
+
+    /// Undoes all that the transaction has done, and goes on in another one.
+    pub(super) fn begin_anew(&mut self, view: &mut Arc<View>) -> Result<()> {
+        self.replace(view, |transaction| Ok(transaction.roll_back()?))
+    }
+
+    /// Ends the transaction, and begins another one.
+    fn replace(
+        &mut self,
+        view: &mut Arc<View>,
+        end: impl FnOnce(Transaction) -> Result<()>,
+    ) -> Result<()> {
+        let store = Arc::clone(self.transaction.store());
+        // Something has to be in its place while it ends.
+        let ended = std::mem::replace(&mut self.transaction, store.transaction()?);
+        let done = end(ended);
+        let between = std::mem::replace(&mut self.transaction, store.transaction()?);
+        between.roll_back()?;
+        self.next_id = None;
+        *view = Arc::new(view.with(self.transaction.graph().clone()));
+        done
     }
 
     /// An id that no node has.

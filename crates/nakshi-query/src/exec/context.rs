@@ -1,6 +1,7 @@
 //! The state that the operators of a query share.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -166,6 +167,8 @@ pub(crate) struct Context {
     pub(crate) parameters: Arc<Map>,
     pub(crate) limits: Arc<Limits>,
     pub(crate) procedures: Arc<dyn Procedures>,
+    /// The folder that `LOAD CSV` may read from.
+    pub(crate) csv_folder: Option<Arc<Path>>,
     pub(crate) open: Open,
     /// The writer of changes; `None` in a query that only reads.
     pub(crate) writer: Option<Writer>,
@@ -228,6 +231,7 @@ impl Context {
             parameters: Arc::clone(&self.parameters),
             limits: Arc::clone(&self.limits),
             procedures: Arc::clone(&self.procedures),
+            csv_folder: self.csv_folder.clone(),
             open: self.open,
             writer: None,
             profile: Arc::clone(&self.profile),

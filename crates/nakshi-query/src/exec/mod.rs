@@ -4,12 +4,16 @@
 //! - `context` is what all operators of a query share: the graph, parameters, limits
 //! - `expand` has nodes and edges, `many` paths of several edges, `shortest` the shortest ones
 //! - `rows` has what works row by row, `group` and `sort` what needs all rows first
-//! - `nested` runs plans for each row, and `build` makes operators of a plan
+//! - `nested` runs plans for each row, `batches` those that commit meanwhile, and `build` makes operators of
+//!   a plan
+//! - `csv_rows` has the rows of files
 //! - `change` changes the graph, and `write` has the clauses that do
 
+mod batches;
 mod build;
 mod change;
 mod context;
+mod csv_rows;
 mod expand;
 mod group;
 mod many;

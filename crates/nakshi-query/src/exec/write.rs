@@ -71,7 +71,7 @@ impl Write {
 }
 
 /// The writer of a query, and the view that it keeps up to date.
-fn writing(cx: &mut Context) -> Result<(&mut Writer, &mut Arc<View>)> {
+pub(super) fn writing(cx: &mut Context) -> Result<(&mut Writer, &mut Arc<View>)> {
     match &mut cx.writer {
         Some(writer) => Ok((writer, &mut cx.view)),
         None => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use decypher::ast::clause::{
-    Create, Delete, Foreach, ForeachUpdate, Match, Merge, Remove, RemoveItem,
+    Create, Delete, Foreach, ForeachUpdate, LoadCsv, Match, Merge, Remove, RemoveItem,
 };
 use decypher::ast::clause::{Set, SetItem as AstSet, SetOperator};
 use decypher::ast::expr::{ExistsInner, Expression};
@@ -11,8 +11,8 @@ use decypher::ast::procedure::{
     InQueryCall, ProcedureInvocation, StandaloneCall, YieldItem, YieldSpec,
 };
 use decypher::ast::query::{
-    CallSubquery, QueryBody, ReadingClause, RegularQuery, SinglePartBody, SinglePartQuery,
-    SingleQuery, SingleQueryKind, UpdatingClause,
+    CallSubquery, InTransactions, OnErrorBehavior, QueryBody, ReadingClause, RegularQuery,
+    SinglePartBody, SinglePartQuery, SingleQuery, SingleQueryKind, UpdatingClause,
 };
 use decypher::ast::schema::{Show, ShowKind, ShowYieldItem, ShowYieldSpec};
 
@@ -21,8 +21,8 @@ use super::projections::{Body, Columns};
 use super::scope::Resolver;
 use crate::error::{Class, QueryError, Result};
 use crate::ir::{
-    Branch, Clause, Expr, Mode, Name, PathPattern, ProcedureCall, Query, SchemaChange, SetItem,
-    Slot, Statement,
+    Batches, Branch, Clause, Expr, Mode, Name, OnError, PathPattern, ProcedureCall, Query,
+    SchemaChange, SetItem, Slot, Statement,
 };
 use crate::procedure::Signature;
 use crate::value::Value;
@@ -50,6 +50,17 @@ pub(super) fn statement(
         }
     };
     Ok((query, columns.into_iter().map(|(name, _)| name).collect()))
+}
+
+/// Returns true for a query whose last clause before `FINISH` is a subquery.
+pub(super) fn ends_with_subquery(query: &decypher::Query) -> bool {
+    let [QueryBody::SingleQuery(single)] = query.statements.as_slice() else { return false };
+    let last = match &single.kind {
+        SingleQueryKind::SinglePart(part) => part,
+        SingleQueryKind::MultiPart(parts) => &parts.final_part,
+    };
+    matches!(last.body, SinglePartBody::Finish(_))
+        && matches!(last.reading_clauses.last(), Some(ReadingClause::CallSubquery(_)))
 }
 
 /// A statement that changes constraints or indexes.
@@ -146,10 +157,7 @@ impl Resolver<'_> {
                 }
                 ReadingClause::InQueryCall(call) => Clause::Call(self.in_query_call(call)?),
                 ReadingClause::CallSubquery(call) => self.call_subquery(call)?,
-                ReadingClause::LoadCsv(load) => {
-                    let message = "LOAD CSV is not supported; nakshi import reads files";
-                    return Err(self.refuse("UnexpectedSyntax", message, load.span.start));
-                }
+                ReadingClause::LoadCsv(load) => self.load_csv(load)?,
             };
             branch.clauses.push(resolved);
         }
@@ -163,15 +171,45 @@ impl Resolver<'_> {
     }
 
     fn call_subquery(&mut self, call: &CallSubquery) -> Result<Clause> {
-        if let Some(transactions) = &call.in_transactions {
-            let message = "CALL { ... } IN TRANSACTIONS is not supported";
-            return Err(self.refuse("UnexpectedSyntax", message, transactions.span.start));
-        }
+        let batches = match &call.in_transactions {
+            Some(inner) if self.inner => {
+                let message = "CALL { ... } IN TRANSACTIONS cannot be inside of another subquery";
+                return Err(self.refuse("UnexpectedSyntax", message, inner.span.start));
+            }
+            Some(asked) => Some(self.batches(asked)?),
+            None => None,
+        };
+        let outer = std::mem::replace(&mut self.inner, true);
         let (query, columns) = self.within(|it| it.regular(&call.query))?;
+        self.inner = outer;
         for (name, slot) in columns {
             self.scope.insert(name, slot);
         }
-        Ok(Clause::Subquery(Box::new(query)))
+        Ok(Clause::Subquery(Box::new(query), batches))
+    }
+
+    fn batches(&mut self, asked: &InTransactions) -> Result<Batches> {
+        let rows = asked.of_rows.as_ref().map(|rows| self.expr(rows)).transpose()?;
+        let on_error = match asked.on_error {
+            Some(OnErrorBehavior::Continue) => OnError::Continue,
+            Some(OnErrorBehavior::Break) => OnError::Break,
+            Some(OnErrorBehavior::Fail) | None => OnError::Fail,
+        };
+        Ok(Batches { rows, on_error })
+    }
+
+    fn load_csv(&mut self, load: &LoadCsv) -> Result<Clause> {
+        let source = self.expr(&load.source)?;
+        let separator = match load.field_terminator.as_ref().map(|text| text.value.as_bytes()) {
+            None => b',',
+            Some([one]) => *one,
+            Some(_) => {
+                let message = "FIELDTERMINATOR needs one ASCII character";
+                return Err(self.refuse("UnexpectedSyntax", message, load.span.start));
+            }
+        };
+        let (headers, slot) = (load.with_headers, self.declare(&load.variable.name.name));
+        Ok(Clause::LoadCsv { source, headers, separator, slot })
     }
 
     fn updating(&mut self, clauses: &[UpdatingClause], branch: &mut Branch) -> Result<()> {

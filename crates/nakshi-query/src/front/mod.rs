@@ -18,7 +18,8 @@ mod projections;
 mod schema;
 mod scope;
 
-use decypher::Parse;
+use decypher::syntax::SyntaxNode;
+use decypher::{CypherError, Parse, Query};
 
 use super::error::Result;
 use super::ir::{Mode, Statement};
@@ -35,9 +36,14 @@ pub(crate) fn statement(text: &str, procedures: &dyn Procedures) -> Result<State
         return Ok(clauses::schema(change, mode));
     }
     let mended = mend::mend(text, skipped)?;
-    let parse = Parse::from(mended.as_str());
-    let tree = parse.tree.clone();
-    let query = decypher::parse(parse).map_err(|error| diagnose::syntax(text, &mended, &error))?;
+    let (query, tree) = parsed(&mended).or_else(|error| {
+        // A query may end with a subquery, which `decypher` does not take.
+        let finished = format!("{}\nFINISH", mended.trim_end().trim_end_matches(';'));
+        match parsed(&finished) {
+            Ok(found) if clauses::ends_with_subquery(&found.0) => Ok(found),
+            _ => Err(diagnose::syntax(text, &mended, &error)),
+        }
+    })?;
     let config = decypher::hir::LowerConfig::default();
     let found = decypher::hir::lower::lower(&query, &config).err();
     let found = found.and_then(|found| diagnose::meaning(text, &found));
@@ -49,6 +55,12 @@ pub(crate) fn statement(text: &str, procedures: &dyn Procedures) -> Result<State
     }
     let (query, columns) = resolved?;
     Ok(resolver.finish(query, columns, mode))
+}
+
+fn parsed(text: &str) -> Result<(Query, SyntaxNode), CypherError> {
+    let parse = Parse::from(text);
+    let tree = parse.tree.clone();
+    Ok((decypher::parse(parse)?, tree))
 }
 
 /// Returns true for a text whose query needs a larger stack.

@@ -133,7 +133,9 @@ impl Resolver<'_> {
         }
         let range = detail.and_then(|detail| detail.range.as_ref());
         let range = range.map(|range| (range.start, range.end));
-        let range = range.or(edge.quantifier.as_ref().map(|range| (range.start, range.end)));
+        // A quantifier without a lower bound begins at 0, and `*` at 1.
+        let quantifier = edge.quantifier.as_ref();
+        let range = range.or(quantifier.map(|range| (range.start.or(Some(0)), range.end)));
         let count = |count: i64| u64::try_from(count).unwrap_or_default();
         let length = range.map(|(low, high)| (low.map_or(1, count), high.map(count)));
         let direction = match edge.direction {

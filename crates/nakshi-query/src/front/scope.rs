@@ -32,6 +32,8 @@ pub(super) struct Resolver<'t> {
     pub(super) aggregations: Option<Vec<Aggregation>>,
     /// True inside of the arguments of an aggregation.
     pub(super) aggregates: bool,
+    /// True inside of `CALL { ... }`.
+    pub(super) inner: bool,
     /// An error that counts if `decypher` finds one as well.
     pub(super) suspicion: Option<QueryError>,
     /// While an `ORDER BY` is resolved: the columns as Cypher prints them, and their slots.
@@ -55,6 +57,7 @@ impl<'t> Resolver<'t> {
             calls: false,
             aggregations: None,
             aggregates: false,
+            inner: false,
             suspicion: None,
             projected: Vec::new(),
         }
