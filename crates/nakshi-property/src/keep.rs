@@ -10,6 +10,7 @@ use super::log::{Change, EdgeId};
 use super::rule::{Rule, RuleTarget};
 use super::schema::Schema;
 use super::spec::{LABELS, PropertySpec};
+use super::state::GraphState;
 use super::value::Value;
 use nakshi_store::{Error, ExternalId, Result, VertexId};
 
@@ -74,11 +75,12 @@ impl Touched {
 ///
 /// # Errors
 /// [`Error::Constraint`], which names the node or the edge; damage; [`Error::Cancelled`].
-pub(super) fn keep(graph: &PropertyGraph, touched: Touched, cancel: &CancelToken) -> Result<()> {
-    let constraints = || graph.rules().iter().filter(|rule| rule.kind.is_constraint());
-    if constraints().next().is_none() {
+pub(super) fn keep(state: &GraphState, touched: Touched, cancel: &CancelToken) -> Result<()> {
+    if !state.schema.has_constraints() {
         return Ok(());
     }
+    let graph = &PropertyGraph::of(state.clone());
+    let constraints = || graph.rules().iter().filter(|rule| rule.kind.is_constraint());
     for rule in constraints().filter(|rule| touched.declared.contains(&rule.name)) {
         keep_everywhere(graph, rule, cancel)?;
     }

@@ -12,7 +12,6 @@ use nakshi_io::write::{FileLock, WriteFs};
 use nakshi_io::{CancelToken, merge_freed_memory_at_once};
 
 use super::aside::unless_cancelled;
-use super::base::{Base, entry_of};
 use super::commit_log::CommitLog;
 use super::conflict::{RecentWrites, WrittenKeys};
 use super::graph::PropertyGraph;
@@ -20,7 +19,7 @@ use super::keep::{Touched, keep};
 use super::log::{Change, CommitGroup, EncodedChanges, LogReader, LogWriter, TransactionMark};
 use super::lookups::Lookups;
 use super::orphans::remove_orphans;
-use super::replay::{advance, replay};
+use super::replay::{advance, current, from_files};
 use super::state::GraphState;
 use super::turns::Turns;
 use super::upkeep::Upkeep;
@@ -519,7 +518,7 @@ impl PropertyStore {
         let done = apply();
         let (mut next, changed) = unless_cancelled(next, done)?;
         if changed > 0 {
-            keep(&PropertyGraph::of(next.clone()), touched, cancel)?;
+            keep(&next, touched, cancel)?;
             next.commit += 1;
             writing.waiting.push_encoded(next.commit, encoded.finish())?;
             writing.advance(next);
@@ -688,10 +687,7 @@ impl Writing {
             Ok(changed + u64::from(next.apply_new(change, &mut self.lookups)?))
         });
         let (mut next, changed) = unless_cancelled(next, done)?;
-        if changed > 0 {
-            let touched = Touched::by(changes, &next.schema);
-            keep(&PropertyGraph::of(next.clone()), touched, &self.lookups.cancel)?;
-        }
+        keep(&next, Touched::by(changes, &next.schema), &self.lookups.cancel)?;
         // The commits of a share have the numbers of the whole graph's.
         if changed > 0 || next.base.entry().buckets.is_some() {
             next.commit += 1;
@@ -773,34 +769,4 @@ impl Ticket<'_> {
         self.store.wait_as(self.commit, self.session)?;
         Ok(self.changed)
     }
-}
-
-/// The state of a store after its last commit, and the position of the log's reader.
-fn current(
-    path: &Path,
-    options: &OpenOptions,
-    cancel: &CancelToken,
-) -> Result<(GraphState, LogReader, Arc<Store>)> {
-    with_newest(path, |manifest| {
-        let store = Store::open_as(path, manifest, options)?;
-        let (state, reader) = from_files(&store, options, None, cancel)?;
-        Ok((state, reader, store))
-    })
-}
-
-/// The state after the last commit in the files and the log of an open store. Files that `known` has are
-/// not opened again.
-fn from_files(
-    store: &Arc<Store>,
-    options: &OpenOptions,
-    known: Option<&GraphState>,
-    cancel: &CancelToken,
-) -> Result<(GraphState, LogReader)> {
-    let entry = entry_of(store)?;
-    let base = match known.filter(|known| known.base.is_of(store, &entry)) {
-        Some(known) => Arc::clone(&known.base),
-        None => Arc::new(Base::open(store, options.memory, cancel)?),
-    };
-    let state = GraphState::of_fragments(base, &entry, store, known, cancel)?;
-    replay(store, state, cancel)
 }

@@ -186,7 +186,8 @@ impl Transaction {
     /// [`Error::Constraint`].
     pub fn check_constraints(&self, since: &Savepoint) -> Result<()> {
         let changes = self.changes.get(since.changes..).unwrap_or_default();
-        keep(self.graph(), Touched::by(changes, &self.state.schema), &self.store.options.cancel)
+        let graph = self.graph().state();
+        keep(graph, Touched::by(changes, &graph.schema), &self.store.options.cancel)
     }
 
     /// Number of changes so far.

@@ -46,8 +46,8 @@ pub(crate) fn indexes(graph: &PropertyGraph) -> Vec<Row> {
             _ => "RANGE",
         };
         let owner = if rule.kind.is_constraint() { Value::text(&*rule.name) } else { Value::Null };
-        let text = Value::text;
-        let mut row = vec![id, text(&*rule.name), text("ONLINE"), Value::Float(100.0), text(kind)];
+        let text = |text: &str| Value::text(text);
+        let mut row = vec![id, text(&rule.name), text("ONLINE"), Value::Float(100.0), text(kind)];
         row.extend(subject(rule));
         row.extend([text("nakshi-columns"), owner, Value::Null, Value::Null]);
         row
