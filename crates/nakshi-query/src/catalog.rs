@@ -9,6 +9,7 @@ use super::functions;
 use super::procedure::{Called, Caller, Procedure, ProcedureType, Procedures, Signature};
 use super::schema;
 use super::survey::Survey;
+use super::transactions::{Command, Transactions};
 use super::value::{Row, Value};
 
 /// Version of Neo4j whose procedures these are.
@@ -290,7 +291,11 @@ fn databases() -> Vec<Row> {
 
 /// These procedures, and others beside them.
 #[derive(Clone)]
-pub(crate) struct WithCatalog(pub(crate) Arc<dyn Procedures>);
+pub(crate) struct WithCatalog {
+    pub(crate) others: Arc<dyn Procedures>,
+    /// Transactions that are shown and ended.
+    pub(crate) transactions: Arc<dyn Transactions>,
+}
 
 impl WithCatalog {
     /// The rows of `SHOW PROCEDURES`.
@@ -332,14 +337,17 @@ impl Procedures for WithCatalog {
         if name.eq_ignore_ascii_case(META.0) {
             return Some(Arc::new(told(META, &[("config", ProcedureType::Map)])));
         }
-        match TOLD.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name)) {
-            Some(entry) => Some(Arc::new(told(*entry, &[]))),
-            None => self.0.find(name),
+        if let Some(entry) = TOLD.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name)) {
+            return Some(Arc::new(told(*entry, &[])));
+        }
+        match Command::find(name, &self.transactions) {
+            Some(command) => Some(Arc::new(command)),
+            None => self.others.find(name),
         }
     }
 
     fn names(&self) -> Vec<String> {
         let own = TOLD.iter().chain([&META]).map(|(name, ..)| (*name).to_owned());
-        own.chain(self.0.names()).collect()
+        own.chain(self.others.names()).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! From the text of a query to the resolved query: the only module that knows the crate `decypher`.
 //!
-//! - `mend` works around what `decypher` does not read
+//! - `mend` works around what `decypher` does not read, and `transactions` makes calls of commands
 //! - `diagnose` gives its errors the names that openCypher's compatibility kit has
 //! - `scope` gives variables their slots
 //! - `grouping` mends how operators bind
@@ -15,6 +15,7 @@ mod mend;
 mod patterns;
 mod projections;
 mod scope;
+mod transactions;
 
 use decypher::Parse;
 
@@ -29,7 +30,7 @@ use scope::Resolver;
 /// Errors of syntax and of meaning, with their place.
 pub(crate) fn statement(text: &str, procedures: &dyn Procedures) -> Result<Statement> {
     let (mode, skipped) = mode(text);
-    let mended = mend::mend(text, skipped)?;
+    let mended = transactions::mend(mend::mend(text, skipped)?);
     let parse = Parse::from(mended.as_str());
     let tree = parse.tree.clone();
     let query = decypher::parse(parse).map_err(|error| diagnose::syntax(text, &mended, &error))?;
