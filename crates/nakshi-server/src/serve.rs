@@ -31,12 +31,15 @@ use crate::channel::Peers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gateway::Gateway;
 use crate::http;
+use crate::journal::{Journal, JournalOptions};
 use crate::limits::{KeptStates, Limits};
 use crate::metrics::Metrics;
 use crate::outcomes::Outcomes;
 use crate::replication::v1::replica_server::ReplicaServer;
 use crate::replication::{Group, GroupOptions};
-use crate::service::{CHECKS, Served, Service};
+use crate::running::Running;
+use crate::served::{CHECKS, Served};
+use crate::service::Service;
 use crate::users::Users;
 use crate::v1::graph_server::GraphServer;
 
@@ -71,6 +74,8 @@ pub struct ServeOptions {
     /// Users with passwords, for Bolt and HTTP. If there are some, strangers get nowhere without a token or a
     /// password.
     pub users: Option<Users>,
+    /// What is written down.
+    pub journal: JournalOptions,
     /// Limits.
     pub limits: Limits,
     /// The servers of the graph, if there are several.
@@ -91,6 +96,7 @@ impl Default for ServeOptions {
             certificate: None,
             tokens: None,
             users: None,
+            journal: JournalOptions::default(),
             limits: Limits::default(),
             group: None,
             runner: Vec::new(),
@@ -112,6 +118,7 @@ pub struct Server {
     store: Arc<PropertyStore>,
     options: ServeOptions,
     kept: Arc<KeptStates>,
+    journal: Arc<Journal>,
     group: Option<Group>,
     gateway: Option<Arc<Gateway>>,
     transport: tonic::transport::Server,
@@ -147,6 +154,7 @@ impl Server {
         if let Some(bolt) = options.bolt {
             check_address(bolt, certified, known)?;
         }
+        let journal = Arc::new(Journal::open(options.journal.clone())?);
         let listener = listen(options.listen, "--listen")?;
         let pages = options.http.map(|http| listen(http, "--http")).transpose()?;
         let drivers = options.bolt.map(|bolt| listen(bolt, "--bolt")).transpose()?;
@@ -190,6 +198,7 @@ impl Server {
             store,
             options,
             kept,
+            journal,
             group,
             gateway,
             transport,
@@ -225,12 +234,13 @@ impl Server {
             store,
             options,
             kept,
+            journal,
             group,
             gateway,
             transport,
         } = self;
         let limits = options.limits;
-        let served = Arc::new(serve_as(store, options, kept, group, gateway, cancel));
+        let served = Arc::new(serve_as((store, options), kept, journal, (group, gateway), cancel));
         let (path, read_only) = (served.store.path().display(), served.read_only);
         tracing::info!(%address, store = %path, read_only, "serving");
         let here = runtime(1)?;
@@ -259,8 +269,10 @@ impl Server {
             let accepted = here.block_on(async {
                 let upkeep = tokio::spawn(keep_up(Arc::clone(&served)));
                 if let Some(pages) = pages {
-                    let pages = TcpListener::from_std(pages).map_err(no_listener)?;
-                    let pages = axum::serve(pages, http::pages(Arc::clone(&served)));
+                    let pages_at = TcpListener::from_std(pages).map_err(no_listener)?;
+                    let pages = http::pages(Arc::clone(&served))
+                        .into_make_service_with_connect_info::<SocketAddr>();
+                    let pages = axum::serve(pages_at, pages);
                     tokio::spawn(pages.into_future());
                 }
                 let accepted = accept(listener, &served, &lines, cancel).await;
@@ -286,21 +298,25 @@ impl Server {
 
 /// The state of a server that begins to answer.
 fn serve_as(
-    store: Arc<PropertyStore>,
-    options: ServeOptions,
+    (store, options): (Arc<PropertyStore>, ServeOptions),
     kept: Arc<KeptStates>,
-    group: Option<Group>,
-    gateway: Option<Arc<Gateway>>,
+    journal: Arc<Journal>,
+    (group, gateway): (Option<Group>, Option<Arc<Gateway>>),
     cancel: &CancelToken,
 ) -> Served {
     let limits = options.limits;
+    let running = Running::new(&journal);
+    let database = Database::new(Arc::clone(&store))
+        .with_transactions(options.procedures, Arc::clone(&running) as _);
     Served {
         read_only: options.read_only,
         limits,
         tokens: options.tokens,
         users: options.users,
         checks: Semaphore::new(CHECKS),
-        database: Arc::new(Database::new(Arc::clone(&store)).with_procedures(options.procedures)),
+        database: Arc::new(database),
+        running,
+        journal,
         kept,
         cancel: cancel.child(),
         calls: Arc::new(Semaphore::new(limits.calls)),
@@ -408,7 +424,7 @@ async fn routes(served: &Arc<Served>) -> Result<Routes> {
         .map_err(|_| Error::new(ErrorKind::Internal, "internal error: bad descriptors"))?;
     let known = Arc::clone(served);
     let reflection = InterceptedService::new(reflection, move |request| {
-        known.role(&request)?;
+        known.identity(&request)?;
         Ok(request)
     });
     let routes = Routes::new(graph).add_service(health_service).add_service(reflection);
@@ -417,10 +433,11 @@ async fn routes(served: &Arc<Served>) -> Result<Routes> {
         .max_decoding_message_size(group.message_bytes)
         .max_encoding_message_size(usize::MAX);
     let known = Arc::clone(served);
-    let replica = InterceptedService::new(replica, move |request| match known.role(&request)? {
-        Role::Server => Ok(request),
-        _ => Err(denied("only the other servers may call this").into()),
-    });
+    let replica =
+        InterceptedService::new(replica, move |request| match known.identity(&request)?.role {
+            Role::Server => Ok(request),
+            _ => Err(denied("only the other servers may call this").into()),
+        });
     Ok(routes.add_service(replica))
 }
 

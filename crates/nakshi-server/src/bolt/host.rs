@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use boltr::server::ConnectionState;
@@ -10,10 +10,10 @@ use boltr::types::{BoltDict, BoltValue};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::login::credentials;
-use crate::access::Role;
+use crate::access::Asker;
 use crate::failure::{DATABASE, Failure};
-use crate::login::role;
-use crate::service::Served;
+use crate::login::{From as Peer, log_in};
+use crate::served::Served;
 
 /// Version of Neo4j whose statements and answers these are.
 const COMPATIBLE: &str = "5.26.0";
@@ -27,24 +27,30 @@ pub(super) struct Bolt {
     pub(super) served: Arc<Served>,
     /// The address that it listens at.
     pub(super) address: SocketAddr,
+    /// Number of the next connection.
+    pub(super) next: AtomicU64,
 }
 
 impl Bolt {
+    /// The id of a connection.
+    pub(super) fn connection_id(&self) -> String {
+        format!("bolt-{}", self.next.fetch_add(1, Relaxed))
+    }
+
     /// The answer to HELLO.
-    pub(super) fn greeting(&self) -> BoltDict {
-        let number = self.served.connections.load(Relaxed);
+    pub(super) fn greeting(&self, connection: &str) -> BoltDict {
         let server =
             format!("Neo4j/{COMPATIBLE} compatible (Nakshi {})", env!("CARGO_PKG_VERSION"));
         BoltDict::from([
             ("server".to_owned(), server.into()),
-            ("connection_id".to_owned(), format!("bolt-{number}").into()),
+            ("connection_id".to_owned(), connection.into()),
             ("hints".to_owned(), BoltDict::new().into()),
         ])
     }
 
-    /// The role of the client that says this.
-    pub(super) async fn role(&self, said: BoltDict) -> Result<Role, Failure> {
-        role(&self.served, credentials(&said)).await
+    /// The client that says this.
+    pub(super) async fn log_in(&self, said: BoltDict, from: Peer) -> Result<Arc<Asker>, Failure> {
+        log_in(&self.served, credentials(&said), from).await
     }
 
     /// Counts credentials that were refused, and makes the next try wait.
