@@ -174,9 +174,13 @@ def test_an_audit_log(store: Path, users: Path, tmp_path: Path) -> None:
     found = lines(log)
     told = [(one["event"], one["user"], one["outcome"], one.get("statement")) for one in found]
     logins = [one[1:3] for one in told if one[0] == "login"]
-    assert {("ann", "ok"), ("bob", "ok"), ("root", "ok"), ("ann", "refused"), ("", "refused")} == set(
-        logins
-    )
+    assert {
+        ("ann", "ok"),
+        ("bob", "ok"),
+        ("root", "ok"),
+        ("ann", "refused"),
+        ("", "refused"),
+    } == set(logins)
     changes = [one for one in told if one[0] != "login"]
     assert changes == [
         ("change", "ann", "ok", "CREATE (:Secret {x: $x})"),
@@ -189,7 +193,9 @@ def test_an_audit_log(store: Path, users: Path, tmp_path: Path) -> None:
         ("terminate", "root", "refused", None),
     ]
     assert "hidden" not in log.read_text() and "secret" not in log.read_text()
-    assert all(one["client"].startswith("127.0.0.1:") and one["time"].endswith("Z") for one in found)
+    assert all(
+        one["client"].startswith("127.0.0.1:") and one["time"].endswith("Z") for one in found
+    )
     of_two = [one for one in found if one["event"] in ("change", "commit")][1:3]
     assert of_two[0]["transaction"] == of_two[1]["transaction"] and of_two[1]["commit"] > 0
     assert log.stat().st_mode & 0o077 == 0
@@ -223,7 +229,9 @@ def test_no_change_goes_unwritten(store: Path, tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
     log = folder / "audit.jsonl"
-    missing = run_cli("serve", store, "--listen", "127.0.0.1:0", "--audit-log", tmp_path / "no" / "a")
+    missing = run_cli(
+        "serve", store, "--listen", "127.0.0.1:0", "--audit-log", tmp_path / "no" / "a"
+    )
     assert missing.code != 0 and "audit log" in missing.err
     with serving(store, *BOLT, "--audit-log", log) as server:
         with neo4j.GraphDatabase.driver(server.bolt) as driver:
@@ -340,3 +348,26 @@ def test_queries_in_a_transaction_of_asyncio(store: Path) -> None:
 
     with serving(store) as server:
         assert asyncio.run(use(server.address)) == 1
+
+
+def test_drivers_find_the_server_that_writes_at_any_other(store: Path) -> None:
+    with serving(store, "--local", "3", *BOLT) as server:
+        places = {}
+        with nakshi.connect(server.address) as graph:
+            wait_until(lambda: graph.status()["leader"] != "")
+            leader = graph.status()["leader"]
+            for address in graph.status()["servers"]:
+                with nakshi.connect(address) as one:
+                    places[address] = one.status()["bolt"]
+        assert len(set(places.values())) == 3
+        for number, place in enumerate(places.values()):
+            with neo4j.GraphDatabase.driver(f"neo4j://{place}") as driver:
+                driver.execute_query("CREATE (:From {number: $n})", n=number)
+                found = driver.execute_query(
+                    "MATCH (n:From) RETURN count(n)", routing_=neo4j.RoutingControl.READ
+                )
+                assert found.records[0][0] == number + 1
+                tables = driver._pool.routing_tables["neo4j"]
+                assert {str(one) for one in tables.writers} == {places[leader]}
+                assert {str(one) for one in tables.readers} == set(places.values())
+                assert {str(one) for one in tables.routers} == set(places.values())

@@ -172,6 +172,7 @@ impl Remote {
         told.set_item("servers", &found.servers)?;
         told.set_item("own", &found.own)?;
         told.set_item("leader", &found.leader)?;
+        told.set_item("bolt", &found.bolt)?;
         told.set_item("most_calls", found.most_calls)?;
         told.set_item("connections", found.connections)?;
         Ok(told)

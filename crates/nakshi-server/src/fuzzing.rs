@@ -69,6 +69,7 @@ static SERVED: LazyLock<Served> = LazyLock::new(|| {
         connections: 0.into(),
         metrics: Metrics::new(false),
         outcomes: Outcomes::default(),
+        bolt: None,
         group: None,
         gateway: None,
         began: Instant::now(),

@@ -240,14 +240,18 @@ impl Server {
             transport,
         } = self;
         let limits = options.limits;
-        let served = Arc::new(serve_as((store, options), kept, journal, (group, gateway), cancel));
+        let peers = peers(&options)?;
+        let drivers_at = drivers.as_ref().and_then(|drivers| drivers.local_addr().ok());
+        let bolt = drivers_at.map(|bolt| place_of(&options, address, bolt));
+        let served =
+            Arc::new(serve_as((store, options), kept, journal, (group, gateway, bolt), cancel));
         let (path, read_only) = (served.store.path().display(), served.read_only);
         tracing::info!(%address, store = %path, read_only, "serving");
         let here = runtime(1)?;
         let routes = here.block_on(routes(&served))?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let drivers =
-            drivers.map(|drivers| serve_drivers(drivers, secrets, &served)).transpose()?;
+            drivers.map(|drivers| serve_drivers(drivers, secrets, &served, peers)).transpose()?;
         let (ending, ended) = watch::channel(());
         let answered = std::thread::scope(|scope| {
             let (mut threads, mut lines) = (Vec::new(), Vec::new());
@@ -301,7 +305,7 @@ fn serve_as(
     (store, options): (Arc<PropertyStore>, ServeOptions),
     kept: Arc<KeptStates>,
     journal: Arc<Journal>,
-    (group, gateway): (Option<Group>, Option<Arc<Gateway>>),
+    (group, gateway, bolt): (Option<Group>, Option<Arc<Gateway>>, Option<String>),
     cancel: &CancelToken,
 ) -> Served {
     let limits = options.limits;
@@ -325,6 +329,7 @@ fn serve_as(
         connections: 0.into(),
         metrics: Metrics::new(group.is_some()),
         outcomes: Outcomes::default(),
+        bolt,
         group,
         gateway,
         began: Instant::now(),
@@ -332,11 +337,27 @@ fn serve_as(
     }
 }
 
-/// The way of a server to those that have the nodes, if not all have the whole graph.
-fn gateway(options: &ServeOptions) -> Result<Option<Arc<Gateway>>> {
+/// How this server calls the others of its graph, if there are some.
+fn peers(options: &ServeOptions) -> Result<Option<Peers>> {
     let Some(group) = &options.group else { return Ok(None) };
     let token = options.tokens.as_ref().map(Tokens::of_servers).transpose()?;
-    let peers = Peers { ca: group.ca.clone(), token };
+    Ok(Some(Peers { ca: group.ca.clone(), token }))
+}
+
+/// Host and port at which drivers find a server that listens at `bolt`: by the name that the others have for it,
+/// if it listens for them in the same place.
+fn place_of(options: &ServeOptions, listen: SocketAddr, bolt: SocketAddr) -> String {
+    let listed = options.group.as_ref().and_then(|group| group.servers.get(group.own));
+    let host = listed.and_then(|server| server.rsplit_once(':')).map(|(host, _)| host);
+    match host.filter(|_| bolt.ip().is_unspecified() || bolt.ip() == listen.ip()) {
+        Some(host) => format!("{host}:{}", bolt.port()),
+        None => bolt.to_string(),
+    }
+}
+
+/// The way of a server to those that have the nodes, if not all have the whole graph.
+fn gateway(options: &ServeOptions) -> Result<Option<Arc<Gateway>>> {
+    let (Some(group), Some(peers)) = (&options.group, peers(options)?) else { return Ok(None) };
     let time = options.limits.time;
     Ok(Gateway::new(group.placement(), &group.servers, group.own, peers, time))
 }
@@ -395,6 +416,7 @@ fn serve_drivers(
     drivers: std::net::TcpListener,
     secrets: Option<Arc<ServerConfig>>,
     served: &Arc<Served>,
+    peers: Option<Peers>,
 ) -> Result<Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.enable_all().thread_name("nakshi-bolt");
@@ -405,7 +427,7 @@ fn serve_drivers(
         TcpListener::from_std(drivers).map_err(no_listener)?
     };
     let secrets = secrets.map(TlsAcceptor::from);
-    runtime.spawn(bolt::serve(drivers, Arc::clone(served), secrets));
+    runtime.spawn(bolt::serve(drivers, Arc::clone(served), secrets, peers));
     Ok(runtime)
 }
 

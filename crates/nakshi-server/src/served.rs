@@ -62,6 +62,8 @@ pub(crate) struct Served {
     pub(crate) connections: AtomicU64,
     pub(crate) metrics: Metrics,
     pub(crate) outcomes: Outcomes,
+    /// Host and port at which drivers find this server, if they do.
+    pub(crate) bolt: Option<String>,
     /// The other servers of the graph, if there are any.
     pub(crate) group: Option<Group>,
     /// The way to the servers that have the nodes, if not all have the whole graph.

@@ -549,6 +549,7 @@ impl Graph for Service {
             servers: group.map_or_else(Vec::new, Group::servers),
             own: group.map_or_else(String::new, |group| group.address().to_owned()),
             leader: group.and_then(Group::leader).unwrap_or_default(),
+            bolt: served.bolt.clone().unwrap_or_default(),
         }))
     }
 }

@@ -10,7 +10,9 @@ use tokio_rustls::TlsAcceptor;
 
 use super::connection::talk;
 use super::host::Bolt;
+use super::routes::Routes;
 use crate::access::HANDSHAKE;
+use crate::channel::Peers;
 use crate::served::Served;
 
 /// Pause after a connection that could not be accepted.
@@ -20,10 +22,15 @@ const PAUSE: Duration = Duration::from_millis(50);
 const TLS: u8 = 0x16;
 
 /// Accepts connections until the server ends.
-pub(crate) async fn serve(listener: TcpListener, served: Arc<Served>, tls: Option<TlsAcceptor>) {
+pub(crate) async fn serve(
+    listener: TcpListener,
+    served: Arc<Served>,
+    tls: Option<TlsAcceptor>,
+    peers: Option<Peers>,
+) {
     let Ok(address) = listener.local_addr() else { return };
     let places = Arc::new(Semaphore::new(served.limits.connections.max(1)));
-    let bolt = Arc::new(Bolt { served, address, next: 1.into() });
+    let bolt = Arc::new(Bolt { served, address, next: 1.into(), routes: peers.map(Routes::new) });
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let stream = match listener.accept().await {

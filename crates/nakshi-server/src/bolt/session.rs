@@ -25,8 +25,6 @@ const FORBIDDEN: &str = "Neo.ClientError.Security.Forbidden";
 const BATCH: usize = 1024;
 /// Time without a word to the client after which it gets a sign of life.
 const ALIVE: Duration = Duration::from_secs(10);
-/// Seconds for which a client may keep a routing table.
-const ROUTES: i64 = 300;
 
 /// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,7 +239,7 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
             }
             ClientMessage::Route { routing, extra, .. } => {
                 self.check_database(&extra)?;
-                let told = self.bolt.routes(&routing, ROUTES);
+                let told = self.bolt.routes(&routing).await;
                 self.replies.success(&told).await?;
             }
             ClientMessage::Telemetry { .. } | ClientMessage::Logoff => {
