@@ -74,6 +74,9 @@ pub(crate) fn answer(
 ) -> Result<()> {
     let send = |reply| takes(CypherReply { reply: Some(reply) });
     let ran = watched.work(|| run(&terms.options(request)));
+    if ran.is_ok() {
+        watched.ran();
+    }
     let error = match ran.and_then(|cursor| tell(cursor, commit, watched, &send)) {
         Ok(()) => {
             watched.end(None);

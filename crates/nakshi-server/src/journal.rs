@@ -226,7 +226,8 @@ pub(crate) struct Watched {
     writes: bool,
     worked: Duration,
     rows: u64,
-    told: bool,
+    audited: bool,
+    ended: bool,
 }
 
 impl Watched {
@@ -253,7 +254,8 @@ impl Watched {
             writes,
             worked: Duration::ZERO,
             rows: 0,
-            told: false,
+            audited: false,
+            ended: false,
         })
     }
 
@@ -275,32 +277,42 @@ impl Watched {
         self.rows += rows as u64;
     }
 
+    /// Writes down that its changes are made, in its transaction or for good; it may have rows to come.
+    pub(crate) fn ran(&mut self) {
+        self.audit(None);
+    }
+
     /// Tells of its end: of its error, by code and message, if it has failed.
     pub(crate) fn end(&mut self, error: Option<(&str, &str)>) {
-        if std::mem::replace(&mut self.told, true) {
+        if std::mem::replace(&mut self.ended, true) {
             return;
         }
-        if self.writes && self.journal.audits() {
-            let outcome = match error {
-                None => "ok",
-                Some((code, _)) if REFUSALS.contains(&code) => "refused",
-                Some(_) => "failed",
-            };
-            let told = Told {
-                event: "change",
-                transaction: Some(&self.transaction),
-                statement: Some(&self.text),
-                parameters: self.parameters.as_ref(),
-                outcome,
-                code: error.map(|(code, _)| code),
-                message: error.map(|(_, message)| message),
-                ..Told::default()
-            };
-            self.journal.tell(&self.asker, &told);
-        }
+        self.audit(error);
         if self.journal.options.slow.is_some_and(|slow| self.worked >= slow) {
             self.tell_slow(error.map(|(code, _)| code));
         }
+    }
+
+    fn audit(&mut self, error: Option<(&str, &str)>) {
+        if !self.writes || !self.journal.audits() || std::mem::replace(&mut self.audited, true) {
+            return;
+        }
+        let outcome = match error {
+            None => "ok",
+            Some((code, _)) if REFUSALS.contains(&code) => "refused",
+            Some(_) => "failed",
+        };
+        let told = Told {
+            event: "change",
+            transaction: Some(&self.transaction),
+            statement: Some(&self.text),
+            parameters: self.parameters.as_ref(),
+            outcome,
+            code: error.map(|(code, _)| code),
+            message: error.map(|(_, message)| message),
+            ..Told::default()
+        };
+        self.journal.tell(&self.asker, &told);
     }
 
     fn tell_slow(&self, code: Option<&str>) {

@@ -21,6 +21,7 @@ use serde::Deserialize;
 use serde_json::{Value as JsonValue, json};
 
 use crate::failure::{DATABASE, Failure, bookmark};
+use crate::journal::Watched;
 use crate::login::{Credentials, log_in};
 use crate::running::Shown;
 use crate::served::Served;
@@ -123,11 +124,7 @@ fn run(
     let given: Map = given.map(|(name, value)| (name.into(), Value::of_json(value))).collect();
     let text = Arc::<str>::from(asked.statement.as_str());
     let mut watched = served.watch(shown, &text, &given)?;
-    let (ran, rows) = watched.work(|| {
-        let mut rows = 0;
-        (answer(served, shown, &asked, given, cancel, &mut rows), rows)
-    });
-    watched.add_rows(rows);
+    let ran = answer(served, shown, &asked, given, cancel, &mut watched);
     match ran {
         Ok(found) => {
             watched.end(None);
@@ -141,14 +138,14 @@ fn run(
     }
 }
 
-/// The answer to a statement; `count` gets the number of its rows.
+/// The answer to a statement.
 fn answer(
     served: &Served,
     shown: &Shown,
     asked: &Asked,
     given: Map,
     cancel: CancelToken,
-    count: &mut usize,
+    watched: &mut Watched,
 ) -> Result<JsonValue, Failure> {
     let mode = asked.access_mode.as_ref();
     let reads = mode.is_some_and(|mode| mode.eq_ignore_ascii_case("read"));
@@ -164,22 +161,23 @@ fn answer(
         stop: None,
         user: shown.asker().user(),
     };
-    let ran = served.database.run(&asked.statement, given, &options);
+    let ran = watched.work(|| served.database.run(&asked.statement, given, &options));
     let mut cursor = ran.map_err(|error| match refusal {
         Some(refusal) if error.is_read_only() => refusal,
         _ => error.into(),
     })?;
+    watched.ran();
     let fields: Vec<String> = cursor.columns().iter().map(ToString::to_string).collect();
     let mut values: Vec<JsonValue> = Vec::new();
     loop {
-        let rows = cursor.next(BATCH)?;
+        let rows = watched.work(|| cursor.next(BATCH))?;
         if rows.is_empty() {
             break;
         }
         values.extend(
             rows.iter().map(|row| JsonValue::Array(row.iter().map(Value::to_json).collect())),
         );
-        *count = values.len();
+        watched.add_rows(rows.len());
         served.limits.refuse_rows(values.len() as u64)?;
     }
     let bookmark = bookmark(served.database.snapshot().commit());

@@ -139,7 +139,8 @@ impl Statements {
             failure.tell(&mut watched);
             failure
         })?;
-        self.changed |= watched.writes();
+        watched.ran();
+        self.changed |= watched.writes() && self.transaction.is_some();
         let columns = cursor.columns().iter().map(ToString::to_string).collect();
         let number = self.next;
         self.next += 1;
