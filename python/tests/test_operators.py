@@ -184,6 +184,7 @@ def test_an_audit_log(store: Path, users: Path, tmp_path: Path) -> None:
     changes = [one for one in told if one[0] != "login"]
     assert changes == [
         ("change", "ann", "ok", "CREATE (:Secret {x: $x})"),
+        ("commit", "ann", "ok", None),
         ("change", "ann", "ok", "CREATE (:Two)"),
         ("commit", "ann", "ok", None),
         ("change", "ann", "ok", "CREATE (:Three)"),
@@ -196,7 +197,7 @@ def test_an_audit_log(store: Path, users: Path, tmp_path: Path) -> None:
     assert all(
         one["client"].startswith("127.0.0.1:") and one["time"].endswith("Z") for one in found
     )
-    of_two = [one for one in found if one["event"] in ("change", "commit")][1:3]
+    of_two = [one for one in found if one["event"] in ("change", "commit")][2:4]
     assert of_two[0]["transaction"] == of_two[1]["transaction"] and of_two[1]["commit"] > 0
     assert log.stat().st_mode & 0o077 == 0
 
@@ -208,10 +209,10 @@ def test_an_audit_log_has_changes_by_methods(store: Path, tmp_path: Path) -> Non
     options = ("--tokens", tokens, "--audit-log", log, "--log-parameters")
     with serving(store, *options) as server:
         with nakshi.connect(server.address, token="0123456789abcdef") as graph:
-            graph.append_node("new")
+            graph.append_node(1000)
             graph.query("CREATE (:A {x: $x})", x=7)
             with graph.transaction() as t:
-                t.append_node("newer")
+                t.append_node(1001)
                 t.query("CREATE (:B)")
         with nakshi.connect(server.address, token="0123456789fedcba") as graph:
             assert graph.count() == 14
@@ -238,7 +239,10 @@ def test_no_change_goes_unwritten(store: Path, tmp_path: Path) -> None:
             driver.execute_query("CREATE (:First)")
             log.rename(folder / "older")
             driver.execute_query("CREATE (:Second)")
-            assert len(lines(folder / "older")) >= 1 and len(lines(log)) == 1
+            assert (
+                len(lines(folder / "older")) > 0
+                and lines(log)[0]["statement"] == "CREATE (:Second)"
+            )
             log.unlink()
             (folder / "older").unlink()
             folder.rmdir()
@@ -247,7 +251,7 @@ def test_no_change_goes_unwritten(store: Path, tmp_path: Path) -> None:
             with pytest.raises(neo4j.exceptions.DatabaseError, match="changes are refused"):
                 driver.execute_query("CREATE (:Fourth)")
             with pytest.raises(nakshi.NakshiError, match="changes are refused"):
-                nakshi.connect(server.address).append_node("fourth")
+                nakshi.connect(server.address).append_node(1002)
             assert names(driver, "MATCH (n:Third) RETURN count(n)") == [1]
             folder.mkdir()
             driver.execute_query("CREATE (:Fifth)")
