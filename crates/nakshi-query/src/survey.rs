@@ -237,7 +237,7 @@ impl Looking<'_> {
     }
 
     fn check(&self) -> Result<()> {
-        self.caller.cancel.check()?;
+        self.caller.cancel.check().map_err(nakshi_store::Error::from)?;
         if self.caller.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             let what = "the query has run past its deadline; give it more time";
             return Err(QueryError::run(Class::Deadline, "Deadline", what));

@@ -137,18 +137,26 @@ fn a_picture_of_the_schema() {
 fn what_is_in_the_picture_alone_is_no_part_of_the_graph() {
     let home = tempfile::tempdir().unwrap();
     let database = database(&home, &PEOPLE);
+    let ask = |clause: &str| {
+        run(
+            &database,
+            &format!("CALL db.schema.visualization() YIELD nodes UNWIND nodes AS n {clause}"),
+        )
+    };
+    for clause in ["MATCH (n)-->(m) RETURN m", "MATCH (m)-->(n) RETURN m", "REMOVE n.name"] {
+        assert_eq!(ask(clause).unwrap(), Vec::<String>::new(), "{clause}");
+    }
     for clause in [
-        "MATCH (n)-->(m) RETURN m",
-        "MATCH (m)-->(n) RETURN m",
         "SET n.x = 1",
         "SET n:New",
         "DETACH DELETE n",
         "CREATE (n)-[:NEW]->()",
         "MATCH p = shortestPath((n)-[*]->(m:Movie)) RETURN p",
     ] {
-        let text = format!("CALL db.schema.visualization() YIELD nodes UNWIND nodes AS n {clause}");
-        assert!(run(&database, &text).is_err(), "{clause}");
+        assert!(ask(clause).is_err(), "{clause}");
     }
+    let left = run(&database, "MATCH (n) RETURN count(n), count(n.x)").unwrap();
+    assert_eq!(left, ["5, 0"]);
 }
 
 /// The statements of neo4j-graphrag 1.22, which langchain-neo4j uses.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use nakshi_query::{Map, Value};
+use nakshi_query::Map;
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -350,6 +350,8 @@ impl Drop for Watched {
 
 #[cfg(test)]
 mod tests {
+    use nakshi_query::Value;
+
     use super::*;
     use crate::access::{Identity, Role};
 

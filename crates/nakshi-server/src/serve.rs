@@ -273,11 +273,7 @@ impl Server {
             let accepted = here.block_on(async {
                 let upkeep = tokio::spawn(keep_up(Arc::clone(&served)));
                 if let Some(pages) = pages {
-                    let pages_at = TcpListener::from_std(pages).map_err(no_listener)?;
-                    let pages = http::pages(Arc::clone(&served))
-                        .into_make_service_with_connect_info::<SocketAddr>();
-                    let pages = axum::serve(pages_at, pages);
-                    tokio::spawn(pages.into_future());
+                    serve_pages(pages, &served)?;
                 }
                 let accepted = accept(listener, &served, &lines, cancel).await;
                 upkeep.abort();
@@ -409,6 +405,15 @@ fn runtime(calls: usize) -> Result<Runtime> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.enable_all().thread_name("nakshi-call").max_blocking_threads(calls.max(1));
     builder.build().map_err(Error::no_thread)
+}
+
+/// Answers HTTP, in tasks of this runtime.
+fn serve_pages(pages: std::net::TcpListener, served: &Arc<Served>) -> Result<()> {
+    let listener = TcpListener::from_std(pages).map_err(no_listener)?;
+    let pages = http::pages(Arc::clone(served));
+    let pages = pages.into_make_service_with_connect_info::<SocketAddr>();
+    tokio::spawn(axum::serve(listener, pages).into_future());
+    Ok(())
 }
 
 /// Answers drivers, on threads of their own: a thread of them may wait for a statement.
