@@ -148,7 +148,19 @@ impl PropertyGraph {
     pub fn edges_from(&self, v: VertexId, types: Option<&[u64]>) -> Result<Vec<EdgeNumbers>> {
         let mut found = Vec::new();
         for record in self.records_of_types(v, types)? {
-            self.add_edges(&record, None, &mut found)?;
+            self.add_edges(&record, u64::MAX, None, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    /// The first edges of each type from a node, at most `most` of a type, in the order of types and times.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn first_edges_from(&self, v: VertexId, most: u64) -> Result<Vec<EdgeNumbers>> {
+        let mut found = Vec::new();
+        for record in self.records_of(v)? {
+            self.add_edges(&record, most, None, &mut found)?;
         }
         Ok(found)
     }
@@ -184,7 +196,7 @@ impl PropertyGraph {
             }
             None => {
                 for record in self.records_of(source)? {
-                    self.add_edges(&record, Some(destination), &mut found)?;
+                    self.add_edges(&record, u64::MAX, Some(destination), &mut found)?;
                 }
             }
         }
@@ -200,7 +212,8 @@ impl PropertyGraph {
         let state = self.state();
         let parts = state.record(source, ty)?;
         if !parts.rest.is_empty() {
-            return self.add_edges(&self.edge_record(source, ty, parts), Some(to), found);
+            let record = self.edge_record(source, ty, parts);
+            return self.add_edges(&record, u64::MAX, Some(to), found);
         }
         let rows = &state.base.shard_of(source)?.edges.rows;
         let (numbers, first) = (state.schema.edge_number(), found.len());
@@ -223,16 +236,17 @@ impl PropertyGraph {
         types.iter().map(record).collect()
     }
 
-    /// Adds the edges of a record, or those of them that lead to a node.
+    /// Adds the first edges of a record, or those of them that lead to a node.
     fn add_edges(
         &self,
         record: &EdgeRecord,
+        most: u64,
         to: Option<VertexId>,
         found: &mut Vec<EdgeNumbers>,
     ) -> Result<()> {
         let have_numbers = self.state().schema.edge_number().is_some();
         let first = found.len();
-        for (i, end) in (0..).zip(record.ends(0..record.len())?) {
+        for (i, end) in (0..).zip(record.ends(0..record.len().min(most))?) {
             let end = u32::try_from(end).map_err(|_| Error::BadList("a vertex id is too wide"))?;
             if to.is_some_and(|to| to != end) {
                 continue;

@@ -21,7 +21,7 @@ use crate::arrow_stream;
 use crate::call::{long_until, raised};
 use crate::conditions::value_of;
 use crate::errors::{
-    BudgetError, ConflictError, CorruptError, DeadlineError, Failure, InternalError, NakshiError,
+    BudgetError, ConflictError, CorruptError, DeadlineError, Failure, InternalError,
     ParameterError, StoreError, StoreLockedError, StorePoisonedError, UnknownVertexError,
     UnsupportedError,
 };
@@ -42,17 +42,19 @@ const DEPTH: usize = 100;
 pub(crate) fn exception(error: &QueryError) -> PyErr {
     let text = error.to_string();
     match error.class() {
-        Class::Cancelled => raised().unwrap_or_else(|| NakshiError::new_err(text)),
+        Class::Cancelled => raised().unwrap_or_else(|| of_query(error, text)),
         Class::Conflict => ConflictError::new_err(text),
         Class::Deadline => DeadlineError::new_err(text),
         Class::Memory => BudgetError::new_err(text),
         Class::Store => of_store(error.detail(), text),
         Class::EntityNotFound => UnknownVertexError::new_err(text),
-        _ => {
-            let place = error.position().map(|place| (place.line, place.column));
-            exceptions::QueryError::new_err((text, error.code(), place))
-        }
+        _ => of_query(error, text),
     }
+}
+
+fn of_query(error: &QueryError, text: String) -> PyErr {
+    let place = error.position().map(|place| (place.line, place.column));
+    exceptions::QueryError::new_err((text, error.code(), place))
 }
 
 /// The exception of a store or a server, by the name of the kind of error.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nakshi::property::{Condition, EdgeId, QueryOrder};
+use nakshi::query::{Class, QueryError};
 use nakshi::server::v1::RunRequest;
 use nakshi::server::{self, Client, ConnectOptions, ErrorKind, FoundEdge, Queries, RemoteCommit};
 use pyo3::exceptions::PyTypeError;
@@ -16,7 +17,7 @@ use crate::changes::changes_of;
 use crate::conditions::{Asked, conditions};
 use crate::cypher::{self, QueryRows};
 use crate::edge_record::Record;
-use crate::errors::{Failure, UnsupportedError};
+use crate::errors::Failure;
 use crate::on_server::{Pipeline, RecordOnServer, Source, asked, edge, edges, no_edge};
 use crate::outcome::Outcome;
 use crate::property::ended;
@@ -101,7 +102,7 @@ impl Remote {
 
 #[pymethods]
 impl Remote {
-    /// Runs a query in Cypher, in a transaction of its own.
+    /// Runs a query in Cypher, in a transaction of its own or as part of this one.
     #[pyo3(signature = (text, parameters, *, timeout = None, memory = None))]
     fn query(
         &self,
@@ -112,14 +113,16 @@ impl Remote {
         memory: Option<u64>,
     ) -> PyResult<QueryRows> {
         let source = self.source()?;
-        let Source::Client(client) = &*source else {
-            return Err(UnsupportedError::new_err(
-                "a transaction on a server takes no queries in Cypher; ask the graph, or a driver of Neo4j",
-            ));
-        };
         let parameters = cypher::parameters(parameters)?;
         let timeout = timeout.map(|timeout| seconds("timeout", timeout)).transpose()?;
-        let answer = py.detach(|| client.query_cypher(text, &parameters, timeout, memory));
+        let answer = py.detach(|| match &*source {
+            Source::Client(client) => client.query_cypher(text, &parameters, timeout, memory),
+            Source::Transaction(begun) => begun.query_cypher(text, &parameters, timeout, memory),
+            Source::Pipeline(_) => {
+                let what = "a pipeline takes no queries in Cypher; ask the graph, or a transaction";
+                Err(QueryError::run(Class::Store, "unsupported", what))
+            }
+        });
         Ok(QueryRows::new(Box::new(answer.map_err(Failure::from)?), None))
     }
 
@@ -169,6 +172,7 @@ impl Remote {
         told.set_item("servers", &found.servers)?;
         told.set_item("own", &found.own)?;
         told.set_item("leader", &found.leader)?;
+        told.set_item("bolt", &found.bolt)?;
         told.set_item("most_calls", found.most_calls)?;
         told.set_item("connections", found.connections)?;
         Ok(told)

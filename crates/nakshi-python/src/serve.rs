@@ -8,8 +8,8 @@ use std::time::Duration;
 use nakshi::procedures::Algorithms;
 use nakshi::property::PropertyStore;
 use nakshi::server::{
-    Certificate, GroupOptions, Limits, LogFormat, ServeOptions, Server, Tokens, Users,
-    hash_password as hash, log_to_stderr,
+    Certificate, GroupOptions, JournalOptions, Limits, LogFormat, ServeOptions, Server, Tokens,
+    Users, hash_password as hash, log_to_stderr,
 };
 use pyo3::prelude::*;
 
@@ -17,13 +17,15 @@ use crate::call::long;
 use crate::errors::{Failure, ParameterError};
 
 /// Serves a store at `listen` (host and port) until Ctrl-C. `certificate` has the files of a certificate and
-/// its key, `tokens` is the file of the clients' tokens, `users` that of users with passwords, `runner` the command that runs algorithms, `bolt` is where drivers of Neo4j connect, and `http` where metrics are read. `hosts` has the
+/// its key, `tokens` is the file of the clients' tokens, `users` that of users with passwords, `audit_log` the file to which logins and
+/// changes are appended, `slow_log` the seconds from which on a statement is told in the log, both with parameters if
+/// `log_parameters`, `runner` the command that runs algorithms, `bolt` is where drivers of Neo4j connect, and `http` where metrics are read. `hosts` has the
 /// addresses of all servers of the graph, `listen` among them, and `ca` is the file with the certificates of
 /// the authority by which they trust each other; `replicas` servers have each share of the graph; `keep_log` bytes of their log are kept. `ready` is
 /// called with the addresses, whose ports the system chooses if they are 0, when the server answers.
 #[pyfunction]
 #[pyo3(signature = (path, listen, ready, *, bolt = None, http = None, json_logs = false, read_only = false, certificate = None, tokens = None, users = None,
-    runner = Vec::new(), hosts = None, ca = None, replicas = None, keep_log = None, memory = None, calls = None, rows = None, statement_bytes = None, request_bytes = None, time = None, csv_folder = None))]
+    audit_log = None, slow_log = None, log_parameters = false, runner = Vec::new(), hosts = None, ca = None, replicas = None, keep_log = None, memory = None, calls = None, rows = None, statement_bytes = None, request_bytes = None, time = None, csv_folder = None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub fn serve_graph(
     py: Python<'_>,
@@ -37,6 +39,9 @@ pub fn serve_graph(
     certificate: Option<(PathBuf, PathBuf)>,
     tokens: Option<PathBuf>,
     users: Option<PathBuf>,
+    audit_log: Option<PathBuf>,
+    slow_log: Option<f64>,
+    log_parameters: bool,
     runner: Vec<String>,
     hosts: Option<Vec<String>>,
     ca: Option<PathBuf>,
@@ -68,6 +73,11 @@ pub fn serve_graph(
         certificate: certificate.transpose().map_err(Failure::from)?,
         tokens: tokens.as_deref().map(Tokens::read).transpose().map_err(Failure::from)?,
         users: users.as_deref().map(Users::read).transpose().map_err(Failure::from)?,
+        journal: JournalOptions {
+            audit: audit_log,
+            slow: slow_log.map(Duration::from_secs_f64),
+            parameters: log_parameters,
+        },
         limits,
         runner,
         procedures: Arc::new(Algorithms::default()),

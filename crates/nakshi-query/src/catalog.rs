@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use nakshi_property::{Catalog, PropertySummary};
+use nakshi_property::Catalog;
 
-use super::error::Result;
+use super::error::{QueryError, Result};
 use super::functions;
 use super::procedure::{Called, Caller, Procedure, ProcedureType, Procedures, Signature};
 use super::rules;
+use super::schema;
+use super::survey::Survey;
+use super::transactions::{Command, Transactions};
 use super::value::{Row, Value};
 
 /// Version of Neo4j whose procedures these are.
@@ -22,6 +25,8 @@ enum Tell {
     Fixed(fn() -> Vec<Row>),
     /// From the description of a graph, which takes a sample of it.
     Described(fn(&Catalog) -> Vec<Row>),
+    /// From a part of the graph, which is looked at in full.
+    Surveyed(fn(&Catalog, &Survey) -> Vec<Row>),
 }
 
 /// Names and types of columns.
@@ -30,7 +35,8 @@ type Columns = &'static [(&'static str, ProcedureType)];
 /// A procedure: its name, a sentence about it, its columns and rows.
 type Entry = (&'static str, &'static str, Columns, Tell);
 
-const TOLD: [Entry; 6] = [
+/// Procedures without arguments.
+const TOLD: [Entry; 9] = [
     (
         "dbms.components",
         "Name and version of the server.",
@@ -64,8 +70,7 @@ const TOLD: [Entry; 6] = [
         "Types that edges have.",
         &[("relationshipType", ProcedureType::String)],
         Tell::Described(|graph| {
-            let found = graph.edge_types.iter().filter(|ty| ty.edges > 0);
-            found.map(|ty| vec![Value::text(&*ty.name)]).collect()
+            schema::types(graph).map(|ty| vec![Value::text(&*ty.name)]).collect()
         }),
     ),
     (
@@ -81,26 +86,78 @@ const TOLD: [Entry; 6] = [
         }),
     ),
     (
+        "db.schema.nodeTypeProperties",
+        "Properties of nodes by their labels, with their types, of a part of the nodes.",
+        &[
+            ("nodeType", ProcedureType::String),
+            ("nodeLabels", ProcedureType::List),
+            ("propertyName", ProcedureType::String),
+            ("propertyTypes", ProcedureType::List),
+            ("mandatory", ProcedureType::Bool),
+        ],
+        Tell::Surveyed(|_, survey| schema::node_type_properties(survey)),
+    ),
+    (
         "db.schema.relTypeProperties",
-        "Properties of edges, with their types.",
+        "Properties of edges by their types, with the types of values, of a part of the edges.",
         &[
             ("relType", ProcedureType::String),
             ("propertyName", ProcedureType::String),
             ("propertyTypes", ProcedureType::List),
             ("mandatory", ProcedureType::Bool),
         ],
-        Tell::Described(|graph| {
-            let types = graph.edge_types.iter().filter(|ty| ty.edges > 0);
-            let of = |name: &str| format!(":`{name}`");
-            let row = |name: &str, property: &PropertySummary| {
-                let ty = texts([&*property.ty]);
-                vec![Value::text(of(name)), Value::text(&*property.name), ty, Value::Bool(false)]
-            };
-            let properties = &graph.edge_properties;
-            types.flat_map(|ty| properties.iter().map(|p| row(&ty.name, p))).collect()
-        }),
+        Tell::Surveyed(schema::rel_type_properties),
+    ),
+    (
+        "db.schema.visualization",
+        "A node for each label, and an edge for each type and the labels of its ends.",
+        &[("nodes", ProcedureType::List), ("relationships", ProcedureType::List)],
+        Tell::Described(schema::visualization),
+    ),
+    (
+        "apoc.schema.nodes",
+        "Indexes of nodes.",
+        &[
+            ("name", ProcedureType::String),
+            ("label", ProcedureType::Any),
+            ("properties", ProcedureType::List),
+            ("status", ProcedureType::String),
+            ("type", ProcedureType::String),
+            ("failure", ProcedureType::String),
+            ("populationProgress", ProcedureType::Float),
+            ("size", ProcedureType::Int),
+            ("valuesSelectivity", ProcedureType::Float),
+            ("userDescription", ProcedureType::String),
+        ],
+        Tell::Fixed(Vec::new),
     ),
 ];
+
+/// Names of what [`META`] takes in its map: how much of the graph is looked at, which is Nakshi's matter.
+const META_TAKES: [&str; 2] = ["sample", "maxRels"];
+
+/// The procedure of APOC by which libraries for language models learn what a graph has.
+const META: Entry = (
+    "apoc.meta.data",
+    "Labels, types of edges and properties, of a part of the graph.",
+    &[
+        ("label", ProcedureType::String),
+        ("property", ProcedureType::String),
+        ("count", ProcedureType::Int),
+        ("unique", ProcedureType::Bool),
+        ("index", ProcedureType::Bool),
+        ("existence", ProcedureType::Bool),
+        ("type", ProcedureType::String),
+        ("array", ProcedureType::Bool),
+        ("sample", ProcedureType::List),
+        ("left", ProcedureType::Int),
+        ("right", ProcedureType::Int),
+        ("other", ProcedureType::List),
+        ("otherLabels", ProcedureType::List),
+        ("elementType", ProcedureType::String),
+    ],
+    Tell::Surveyed(schema::meta_data),
+);
 
 fn texts<const N: usize>(items: [&str; N]) -> Value {
     Value::list(items.map(Value::text).into())
@@ -122,10 +179,22 @@ impl Procedure for Told {
         self.about
     }
 
-    fn call(&self, caller: &Caller<'_>, _: &[Value]) -> Result<Called> {
+    fn call(&self, caller: &Caller<'_>, arguments: &[Value]) -> Result<Called> {
+        if let Some(Value::Map(given)) = arguments.first()
+            && let Some(other) = given.keys().find(|name| !META_TAKES.contains(&&***name))
+        {
+            let message =
+                format!("{} does not take '{other}', only {}", META.0, META_TAKES.join(" and "));
+            return Err(QueryError::of_argument(message));
+        }
+        let described = || caller.graph.catalog(EXACT, caller.cancel);
         let rows = match self.tell {
             Tell::Fixed(tell) => tell(),
-            Tell::Described(tell) => tell(&caller.graph.catalog(EXACT, caller.cancel)?),
+            Tell::Described(tell) => tell(&described()?),
+            Tell::Surveyed(tell) => {
+                let catalog = described()?;
+                tell(&catalog, &Survey::of(caller, &catalog)?)
+            }
         };
         Ok(Box::new(rows.into_iter().map(Ok)))
     }
@@ -224,7 +293,11 @@ fn databases() -> Vec<Row> {
 
 /// These procedures, and others beside them.
 #[derive(Clone)]
-pub(crate) struct WithCatalog(pub(crate) Arc<dyn Procedures>);
+pub(crate) struct WithCatalog {
+    pub(crate) others: Arc<dyn Procedures>,
+    /// Transactions that are shown and ended.
+    pub(crate) transactions: Arc<dyn Transactions>,
+}
 
 impl WithCatalog {
     /// The rows of `SHOW PROCEDURES`.
@@ -247,20 +320,36 @@ impl WithCatalog {
     }
 }
 
+/// The procedure of an entry; `takes` has its optional arguments.
+fn told((_, about, columns, tell): Entry, takes: &[(&str, ProcedureType)]) -> Told {
+    let owned = |(name, ty): &(&str, ProcedureType)| ((*name).to_owned(), *ty);
+    let signature = Signature {
+        arguments: takes.iter().map(owned).collect(),
+        optional: takes.len(),
+        columns: columns.iter().map(owned).collect(),
+    };
+    Told { signature, about, tell }
+}
+
 impl Procedures for WithCatalog {
     fn find(&self, name: &str) -> Option<Arc<dyn Procedure>> {
         if let Some(shown) = self.shown(name) {
             return Some(Arc::new(shown));
         }
-        let told = TOLD.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name));
-        let Some((_, about, columns, tell)) = told else { return self.0.find(name) };
-        let columns = columns.iter().map(|(name, ty)| ((*name).to_owned(), *ty)).collect();
-        let signature = Signature { columns, ..Signature::default() };
-        Some(Arc::new(Told { signature, about, tell: *tell }))
+        if name.eq_ignore_ascii_case(META.0) {
+            return Some(Arc::new(told(META, &[("config", ProcedureType::Map)])));
+        }
+        if let Some(entry) = TOLD.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name)) {
+            return Some(Arc::new(told(*entry, &[])));
+        }
+        match Command::find(name, &self.transactions) {
+            Some(command) => Some(Arc::new(command)),
+            None => self.others.find(name),
+        }
     }
 
     fn names(&self) -> Vec<String> {
-        let told = TOLD.iter().map(|(name, ..)| (*name).to_owned());
-        told.chain(self.0.names()).collect()
+        let own = TOLD.iter().chain([&META]).map(|(name, ..)| (*name).to_owned());
+        own.chain(self.others.names()).collect()
     }
 }

@@ -12,7 +12,7 @@ use super::exec::{
     BATCH, Context, Counters, Held, Limits, Profile, Source, Work, Writer, open, open_profiled,
 };
 use super::plan::{Plan, Prepared};
-use super::procedure::Procedures;
+use super::procedure::{Procedures, User};
 use super::stack::with_room;
 use super::value::{Map, Row, Value};
 use super::view::View;
@@ -30,6 +30,8 @@ pub struct Options {
     pub memory: Option<u64>,
     /// True to refuse changes.
     pub read_only: bool,
+    /// Who asks.
+    pub user: User,
 }
 
 impl Options {
@@ -155,7 +157,8 @@ impl Cursor {
         options: &Options,
     ) -> Self {
         let memory = options.memory.unwrap_or(u64::MAX);
-        let limits = Limits::new(options.cancel.clone(), options.stop, options.deadline, memory);
+        let (cancel, user) = (options.cancel.clone(), options.user.clone());
+        let limits = Limits::new(cancel, options.stop, options.deadline, memory, user);
         let open = if prepared.profile { open_profiled } else { open };
         let source = open(&prepared.root, &vec![Value::Null; prepared.width]);
         let context = Context {

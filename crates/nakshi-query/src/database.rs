@@ -14,6 +14,7 @@ use super::plan::Prepared;
 use super::planner;
 use super::procedure::{NoProcedures, Procedures};
 use super::stack::with_room;
+use super::transactions::{NoTransactions, Transactions};
 use super::value::Map;
 
 /// Plans that are kept.
@@ -82,7 +83,10 @@ impl Database {
     fn of(home: Home) -> Self {
         Database {
             home,
-            procedures: Arc::new(WithCatalog(Arc::new(NoProcedures))),
+            procedures: Arc::new(WithCatalog {
+                others: Arc::new(NoProcedures),
+                transactions: Arc::new(NoTransactions),
+            }),
             csv_folder: None,
             plans: Arc::default(),
         }
@@ -91,7 +95,18 @@ impl Database {
     /// The same database with procedures.
     #[must_use]
     pub fn with_procedures(self, procedures: Arc<dyn Procedures>) -> Self {
-        Database { procedures: Arc::new(WithCatalog(procedures)), plans: Arc::default(), ..self }
+        self.with_transactions(procedures, Arc::new(NoTransactions))
+    }
+
+    /// The same database with procedures, and with the transactions that `SHOW TRANSACTIONS` has.
+    #[must_use]
+    pub fn with_transactions(
+        self,
+        others: Arc<dyn Procedures>,
+        transactions: Arc<dyn Transactions>,
+    ) -> Self {
+        let procedures = Arc::new(WithCatalog { others, transactions });
+        Database { procedures, plans: Arc::default(), ..self }
     }
 
     /// The same database, whose queries may load files of a folder by `LOAD CSV`.
@@ -144,6 +159,15 @@ impl Database {
     pub fn is_long(&self, text: &str) -> Result<bool> {
         let plan = self.plan(text)?;
         Ok(plan.writes || plan.calls)
+    }
+
+    /// Returns true for a query that changes the graph when it runs.
+    ///
+    /// # Errors
+    /// Errors of the text.
+    pub fn writes(&self, text: &str) -> Result<bool> {
+        let plan = self.plan(text)?;
+        Ok(plan.writes && !plan.explain)
     }
 
     /// A cursor that has not begun.

@@ -132,7 +132,7 @@ impl Class {
             Class::ParameterMissing => "Neo.ClientError.Statement.ParameterMissing",
             Class::Procedure => "Neo.ClientError.Procedure.ProcedureNotFound",
             Class::Semantic => "Neo.ClientError.Statement.SemanticError",
-            Class::Cancelled => "Neo.ClientError.Transaction.TransactionTerminated",
+            Class::Cancelled => "Neo.ClientError.Transaction.Terminated",
             Class::Deadline => "Neo.ClientError.Transaction.TransactionTimedOut",
             Class::Memory => "Neo.TransientError.General.MemoryPoolOutOfMemoryError",
             Class::Conflict => "Neo.TransientError.Transaction.Outdated",

@@ -9,7 +9,7 @@ use super::error::{Class, QueryError, Result};
 use super::functions;
 use super::ir::{Binary, Compare, Expr, Labels, Name, Projected, Quantifier, Slot, SubqueryKind};
 use super::order::{compare, equal};
-use super::value::{Map, Row, Value};
+use super::value::{Map, Node, Relationship, Row, Value};
 use super::view::View;
 
 /// The surroundings in which an expression is evaluated.
@@ -180,6 +180,10 @@ fn items(value: Value) -> Result<Option<Arc<Vec<Value>>>> {
 pub(crate) fn property(view: &View, of: &Value, name: &str) -> Result<Value> {
     match of {
         Value::Null => Ok(Value::Null),
+        Value::Node(Node { content: Some(shown), .. })
+        | Value::Relationship(Relationship { content: Some(shown), .. }) => {
+            Ok(shown.properties.get(name).cloned().unwrap_or_default())
+        }
         Value::Node(node) => view.node_property(node.vertex, name),
         Value::Relationship(edge) => view.edge_property(&edge.edge, name),
         Value::Map(map) => Ok(map.get(name).cloned().unwrap_or_default()),
@@ -193,6 +197,11 @@ pub(crate) fn property(view: &View, of: &Value, name: &str) -> Result<Value> {
 pub(crate) fn has_labels(view: &View, of: &Value, labels: &Labels) -> Result<Value> {
     match of {
         Value::Null => Ok(Value::Null),
+        Value::Node(Node { content: Some(shown), .. })
+        | Value::Relationship(Relationship { content: Some(shown), .. }) => {
+            let has = |name: &str| shown.names.iter().any(|own| **own == *name);
+            Ok(Value::Bool(labels.holds(&has, !shown.names.is_empty())))
+        }
         Value::Node(node) => {
             let own = view.labels(node.vertex)?;
             let has = |name: &str| own.iter().any(|label| **label == *name);
@@ -394,8 +403,7 @@ fn projection(
 /// All properties of a node, an edge or a map.
 pub(crate) fn properties(view: &View, of: &Value) -> Result<Map> {
     match of {
-        Value::Node(node) => view.node_properties(node.vertex),
-        Value::Relationship(edge) => view.edge_properties(&edge.edge),
+        Value::Node(_) | Value::Relationship(_) => view.properties(of),
         Value::Map(map) => Ok(Map::clone(map)),
         other => Err(QueryError::of_type(format!(
             "a value of type {} has no properties",

@@ -30,9 +30,12 @@ mod plan;
 mod planner;
 mod procedure;
 mod rules;
+mod schema;
 mod stack;
 mod stored;
+mod survey;
 mod temporal;
+mod transactions;
 mod value;
 mod view;
 
@@ -41,7 +44,8 @@ pub use database::{Database, Mode, Parameters, Transaction};
 pub use error::{Class, Phase, Position, QueryError, Result};
 pub use exec::Counters;
 pub use procedure::{
-    Called, Caller, NoProcedures, Procedure, ProcedureType, Procedures, Signature,
+    Called, Caller, NoProcedures, Procedure, ProcedureType, Procedures, Signature, User,
 };
 pub use temporal::{DateTime, Duration, Time, Zone};
+pub use transactions::{Ended, RunningStatement, RunningTransaction, Transactions};
 pub use value::{Map, Node, Path, Point, Relationship, Row, Value};

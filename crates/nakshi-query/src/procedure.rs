@@ -61,6 +61,24 @@ pub struct Signature {
     pub columns: Vec<(String, ProcedureType)>,
 }
 
+/// Who asks a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// Name; empty where users are not known.
+    pub name: Arc<str>,
+    /// Address; empty if it is not known.
+    pub client: Arc<str>,
+    /// True for those who see and end the transactions of all.
+    pub is_admin: bool,
+}
+
+impl Default for User {
+    /// Somebody who may do everything, as in a process of one's own.
+    fn default() -> Self {
+        User { name: Arc::default(), client: Arc::default(), is_admin: true }
+    }
+}
+
 /// The query that calls a procedure.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller<'q> {
@@ -72,6 +90,8 @@ pub struct Caller<'q> {
     pub deadline: Option<Instant>,
     /// Bytes that the procedure may take; `None` for no limit.
     pub memory: Option<u64>,
+    /// Who asks the query.
+    pub user: &'q User,
 }
 
 /// The rows of a procedure, one by one.

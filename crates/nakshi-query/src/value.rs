@@ -58,7 +58,7 @@ pub type Map = BTreeMap<Arc<str>, Value>;
 /// A row of a result: one value for each column.
 pub type Row = Vec<Value>;
 
-/// A node. Results have all of it; inside of a query it is a number.
+/// A node. Results have all of it; inside of a query it is a number, unless the graph does not have it.
 #[derive(Clone, Debug)]
 pub struct Node {
     pub(crate) vertex: u32,
@@ -113,6 +113,11 @@ impl Node {
 
     fn content(&self) -> &Content {
         self.content.as_deref().unwrap_or(&NOTHING)
+    }
+
+    /// Returns true for a node that the graph does not have, inside of a query.
+    pub(crate) fn is_virtual(&self) -> bool {
+        self.content.is_some()
     }
 
     /// The number of the node in its graph.
@@ -178,6 +183,11 @@ impl Relationship {
 
     fn content(&self) -> &Content {
         self.content.as_deref().unwrap_or(&NOTHING)
+    }
+
+    /// Returns true for an edge that the graph does not have, inside of a query.
+    pub(crate) fn is_virtual(&self) -> bool {
+        self.content.is_some()
     }
 
     /// The id as an integer, which tells edges of one result apart.

@@ -157,6 +157,17 @@ impl View {
         found.finish()
     }
 
+    /// All properties of a node or an edge, also of one that the graph does not have; no others have any.
+    pub(crate) fn properties(&self, of: &Value) -> Result<Map> {
+        match of {
+            Value::Node(node) if node.is_virtual() => Ok(node.properties().clone()),
+            Value::Relationship(edge) if edge.is_virtual() => Ok(edge.properties().clone()),
+            Value::Node(node) => self.node_properties(node.vertex),
+            Value::Relationship(edge) => self.edge_properties(&edge.edge),
+            _ => Ok(Map::new()),
+        }
+    }
+
     /// The nodes with a label.
     pub(crate) fn with_label(&self, label: &str) -> Result<Vec<u32>> {
         let label = Condition::Is(Stored::String(label.to_owned()));
@@ -240,6 +251,9 @@ impl View {
 
     /// A node with all that a result shows of it; a deleted one without labels and properties.
     fn whole_node(&self, node: &Node) -> Result<Node> {
+        if node.is_virtual() {
+            return Ok(node.clone());
+        }
         let v = node.vertex;
         let content = match self.deleted_nodes.contains(&v) {
             true => Content::default(),
@@ -254,6 +268,9 @@ impl View {
     }
 
     fn whole_edge(&self, relationship: &Relationship) -> Result<Relationship> {
+        if relationship.is_virtual() {
+            return Ok(relationship.clone());
+        }
         let edge = &*relationship.edge;
         let properties = match self.deleted_edges.contains(edge) {
             true => Map::new(),

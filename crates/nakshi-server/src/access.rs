@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use nakshi_query::User;
 use nakshi_store::Error as StoreError;
 use sha2::{Digest, Sha256};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -15,7 +16,7 @@ use tokio_rustls::rustls::{self, ServerConfig};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Form of a line in a file of tokens.
-const LINE: &str = "a line is 'reader TOKEN', 'writer TOKEN' or 'server TOKEN'";
+const LINE: &str = "a line is 'reader TOKEN', 'writer TOKEN', 'admin TOKEN' or 'server TOKEN'";
 /// Time for a stranger to show that it speaks TLS.
 pub(crate) const HANDSHAKE: Duration = Duration::from_secs(5);
 /// Least length of a token.
@@ -28,7 +29,9 @@ pub enum Role {
     Reader,
     /// Query and change.
     Writer,
-    /// All that a writer may, and take part in the log of the servers.
+    /// All that a writer may, see and end what others run, and change what holds for the whole graph.
+    Admin,
+    /// All that an admin may, and take part in the log of the servers.
     Server,
 }
 
@@ -38,9 +41,66 @@ impl Role {
         match name {
             "reader" => Some(Role::Reader),
             "writer" => Some(Role::Writer),
+            "admin" => Some(Role::Admin),
             "server" => Some(Role::Server),
             _ => None,
         }
+    }
+
+    /// The name of the role in files.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Role::Reader => "reader",
+            Role::Writer => "writer",
+            Role::Admin => "admin",
+            Role::Server => "server",
+        }
+    }
+
+    /// Returns true for those who see and end what others run.
+    pub(crate) fn is_admin(self) -> bool {
+        self >= Role::Admin
+    }
+}
+
+/// A client that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// The name of a user, or `token-` with the beginning of the token's hash; empty where nobody has to say
+    /// who it is.
+    pub(crate) name: Arc<str>,
+    pub(crate) role: Role,
+}
+
+impl Identity {
+    /// Anybody, where nobody has to say who it is.
+    pub(crate) fn anybody() -> Self {
+        Identity { name: Arc::default(), role: Role::Server }
+    }
+}
+
+/// A client that asks, and how it does.
+#[derive(Clone, Debug)]
+pub(crate) struct Asker {
+    pub(crate) identity: Identity,
+    /// Where it is; `None` if that is not known.
+    pub(crate) address: Option<SocketAddr>,
+    /// `bolt`, `http`, or `nakshi` for gRPC.
+    pub(crate) protocol: &'static str,
+    /// The id of its connection; empty without one.
+    pub(crate) connection: String,
+}
+
+impl Asker {
+    /// The address as text; empty if it is not known.
+    pub(crate) fn client(&self) -> String {
+        self.address.map(|address| address.to_string()).unwrap_or_default()
+    }
+
+    /// The client as queries know it.
+    pub(crate) fn user(&self) -> User {
+        let Identity { name, role } = &self.identity;
+        User { name: Arc::clone(name), client: self.client().into(), is_admin: role.is_admin() }
     }
 }
 
@@ -48,7 +108,7 @@ impl Role {
 /// beginning is.
 #[derive(Clone)]
 pub struct Tokens {
-    roles: HashMap<[u8; 32], Role>,
+    known: HashMap<[u8; 32], Identity>,
     /// The first token of a server.
     server: Option<String>,
 }
@@ -64,8 +124,8 @@ fn hash(token: &str) -> [u8; 32] {
 }
 
 impl Tokens {
-    /// Reads a file of tokens: a line for each, `reader TOKEN`, `writer TOKEN` or `server TOKEN`. Empty lines and
-    /// lines that begin with `#` are ignored.
+    /// Reads a file of tokens: a line for each, `reader TOKEN`, `writer TOKEN`, `admin TOKEN` or `server TOKEN`.
+    /// Empty lines and lines that begin with `#` are ignored.
     ///
     /// # Errors
     /// [`ErrorKind::Parameter`] for a file that others can read, that has no token, or a line that is
@@ -75,14 +135,17 @@ impl Tokens {
     }
 
     fn parse(text: &str, path: &Path) -> Result<Self> {
-        let (mut roles, mut server) = (HashMap::new(), None);
+        let (mut known, mut server) = (HashMap::new(), None);
         each_line(text, path, |words| {
             let &[role, token] = words else { return Err(LINE) };
             let role = Role::of_name(role).ok_or(LINE)?;
             if token.len() < SHORTEST {
                 return Err("a token has at least 16 characters; try `openssl rand -hex 32`");
             }
-            if roles.insert(hash(token), role).is_some() {
+            let hash = hash(token);
+            let [a, b, c, d, ..] = hash;
+            let name = format!("token-{a:02x}{b:02x}{c:02x}{d:02x}").into();
+            if known.insert(hash, Identity { name, role }).is_some() {
                 return Err("the token stands in the file twice");
             }
             if role == Role::Server && server.is_none() {
@@ -90,10 +153,10 @@ impl Tokens {
             }
             Ok(())
         })?;
-        if roles.is_empty() {
+        if known.is_empty() {
             return Err(Error::parameter(format!("{} has no token", path.display())));
         }
-        Ok(Tokens { roles, server })
+        Ok(Tokens { known, server })
     }
 
     /// The token by which the servers of a graph know each other.
@@ -106,15 +169,15 @@ impl Tokens {
         })
     }
 
-    /// The role of the value of an `authorization` header.
+    /// Who has sent the value of an `authorization` header.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`].
-    pub(crate) fn role(&self, authorization: Option<&str>) -> Result<Role> {
+    pub(crate) fn identity(&self, authorization: Option<&str>) -> Result<Identity> {
         let Some(token) = authorization.and_then(|value| value.strip_prefix("Bearer ")) else {
             return Err(denied("this server wants a token; connect with token="));
         };
-        self.roles.get(&hash(token.trim())).copied().ok_or_else(|| denied("the token is unknown"))
+        self.known.get(&hash(token.trim())).cloned().ok_or_else(|| denied("the token is unknown"))
     }
 }
 
@@ -232,14 +295,19 @@ mod tests {
 
     #[test]
     fn a_token_has_its_role() {
-        let text = "# ours\n\nreader 0123456789abcdef\nwriter fedcba9876543210\n";
+        let text =
+            "# ours\n\nreader 0123456789abcdef\nwriter fedcba9876543210\nadmin 0123456789fedcba\n";
         let tokens = parsed(text).unwrap();
-        assert_eq!(tokens.role(Some("Bearer 0123456789abcdef")), Ok(Role::Reader));
-        assert_eq!(tokens.role(Some("Bearer fedcba9876543210")), Ok(Role::Writer));
+        let role = |token| tokens.identity(Some(token)).map(|known| known.role);
+        assert_eq!(role("Bearer 0123456789abcdef"), Ok(Role::Reader));
+        assert_eq!(role("Bearer fedcba9876543210"), Ok(Role::Writer));
+        assert_eq!(role("Bearer 0123456789fedcba"), Ok(Role::Admin));
+        let name = tokens.identity(Some("Bearer 0123456789abcdef")).unwrap().name;
+        assert_eq!(*name, *"token-9f9f5111");
         for wrong in
             [None, Some("0123456789abcdef"), Some("Bearer "), Some("Bearer 0123456789abcde")]
         {
-            assert_eq!(tokens.role(wrong).map_err(|error| error.kind), Err(ErrorKind::Denied));
+            assert_eq!(tokens.identity(wrong).map_err(|error| error.kind), Err(ErrorKind::Denied));
         }
     }
 

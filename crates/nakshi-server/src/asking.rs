@@ -13,14 +13,15 @@ use crate::connection::Connection;
 use crate::cypher::error_of;
 use crate::error::{Error, ErrorKind, of_unknown_outcome};
 use crate::packstream::{Encoder, rows};
+use crate::remote_transaction::RemoteTransaction;
 use crate::v1::cypher_reply::Reply;
 use crate::v1::{CypherReply, CypherRequest, CypherSummary};
 
 /// The rows of a query that a server runs. It ends when this is dropped.
 pub struct RemoteRows {
     client: Arc<Client>,
-    connection: Arc<Connection>,
-    replies: Streaming<CypherReply>,
+    /// Where replies come from; `None` for a query in a transaction, whose replies have all come.
+    source: Option<(Arc<Connection>, Streaming<CypherReply>)>,
     columns: Vec<Arc<str>>,
     rows: VecDeque<Row>,
     /// `None` until the last row has come.
@@ -37,10 +38,51 @@ impl std::fmt::Debug for RemoteRows {
 fn of_server(error: &Error) -> QueryError {
     let class = match error.kind {
         ErrorKind::Cancelled => Class::Cancelled,
+        ErrorKind::Conflict => Class::Conflict,
         ErrorKind::Deadline => Class::Deadline,
         _ => Class::Store,
     };
     QueryError::run(class, error.kind.name(), error.message.clone())
+}
+
+/// The request of a query.
+fn request(
+    text: &str,
+    parameters: &Map,
+    timeout: Option<Duration>,
+    memory: Option<u64>,
+) -> CypherRequest {
+    let mut encoded = BytesMut::new();
+    Encoder::for_rows().map(&mut encoded, parameters);
+    let milliseconds = timeout.map_or(0, |time| time.as_millis().max(1));
+    CypherRequest {
+        text: text.to_owned(),
+        parameters: encoded.to_vec(),
+        milliseconds: u64::try_from(milliseconds).unwrap_or(u64::MAX),
+        memory: memory.unwrap_or_default(),
+        at_least: 0,
+    }
+}
+
+impl RemoteTransaction {
+    /// Runs a query as part of the transaction: it sees the changes before it, and its own commit with them.
+    /// One that fails leaves the transaction as it was. The rows are in memory when this returns.
+    ///
+    /// # Errors
+    /// Errors of the query; those of the server, whose kinds are the details of the errors.
+    pub fn query_cypher(
+        &self,
+        text: &str,
+        parameters: &Map,
+        timeout: Option<Duration>,
+        memory: Option<u64>,
+    ) -> Result<RemoteRows, QueryError> {
+        let mut answer = RemoteRows::of(self.client(), None);
+        let request = request(text, parameters, timeout, memory);
+        let ran = self.run_cypher(request, |reply| answer.take(Some(reply)));
+        ran.map_err(|error| of_server(&error))??;
+        Ok(answer)
+    }
 }
 
 impl Client {
@@ -56,16 +98,8 @@ impl Client {
         timeout: Option<Duration>,
         memory: Option<u64>,
     ) -> Result<RemoteRows, QueryError> {
-        let mut encoded = BytesMut::new();
-        Encoder::for_rows().map(&mut encoded, parameters);
-        let milliseconds = timeout.map_or(0, |time| time.as_millis().max(1));
-        let request = CypherRequest {
-            text: text.to_owned(),
-            parameters: encoded.to_vec(),
-            milliseconds: u64::try_from(milliseconds).unwrap_or(u64::MAX),
-            memory: memory.unwrap_or_default(),
-            at_least: self.seen(),
-        };
+        let request =
+            CypherRequest { at_least: self.seen(), ..request(text, parameters, timeout, memory) };
         let first = self.repeated(|connection| {
             let mut stub = connection.stub.clone();
             let request = request.clone();
@@ -82,14 +116,7 @@ impl Client {
         });
         let first = first.and_then(|first| first.map_err(|error| of_unknown_outcome(error, true)));
         let (connection, replies, reply) = first.map_err(|error| of_server(&error))?;
-        let mut answer = RemoteRows {
-            client: Arc::clone(self),
-            connection,
-            replies,
-            columns: Vec::new(),
-            rows: VecDeque::new(),
-            summary: None,
-        };
+        let mut answer = RemoteRows::of(self, Some((connection, replies)));
         answer.take(reply)?;
         if answer.columns.is_empty() {
             // There are no rows to be taken before the counts of the changes.
@@ -100,6 +127,11 @@ impl Client {
 }
 
 impl RemoteRows {
+    fn of(client: &Arc<Client>, source: Option<(Arc<Connection>, Streaming<CypherReply>)>) -> Self {
+        let (columns, rows) = (Vec::new(), VecDeque::new());
+        RemoteRows { client: Arc::clone(client), source, columns, rows, summary: None }
+    }
+
     /// Takes a reply.
     fn take(&mut self, reply: Option<CypherReply>) -> Result<(), QueryError> {
         match reply.and_then(|reply| reply.reply) {
@@ -110,7 +142,9 @@ impl RemoteRows {
                 self.rows.extend(rows(bytes).map_err(|error| of_server(&error))?);
             }
             Some(Reply::Summary(summary)) => {
-                self.client.note(summary.commit);
+                if self.source.is_some() {
+                    self.client.note(summary.commit);
+                }
                 self.summary = Some(summary);
             }
             Some(Reply::Fault(fault)) => return Err(error_of(fault)),
@@ -125,7 +159,8 @@ impl RemoteRows {
     /// Waits for rows, or for the summary behind the last.
     fn fetch(&mut self) -> Result<(), QueryError> {
         while self.rows.is_empty() && self.summary.is_none() {
-            let reply = self.client.wait(&self.connection, self.replies.message());
+            let Some((connection, replies)) = &mut self.source else { return Ok(()) };
+            let reply = self.client.wait(connection, replies.message());
             self.take(reply.map_err(|error| of_server(&error))?)?;
         }
         Ok(())

@@ -6,10 +6,12 @@ use boltr::packstream::decode_value;
 use boltr::types::BoltValue;
 use bytes::BytesMut;
 use nakshi_io::CancelToken;
-use nakshi_query::{Class, Cursor, Database, Options, Position, QueryError, Summary};
+use nakshi_query::{Class, Cursor, Map, Options, Position, QueryError, Summary, User};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::journal::Watched;
 use crate::packstream::{Encoder, parameters};
+use crate::running::TERMINATED;
 use crate::v1::cypher_reply::Reply;
 use crate::v1::{CypherColumns, CypherFault, CypherReply, CypherRequest, CypherSummary};
 
@@ -25,54 +27,91 @@ pub(crate) struct Terms {
     /// Why it may not change the graph; `None` if it may.
     pub(crate) refusal: Option<Error>,
     pub(crate) cancel: CancelToken,
+    pub(crate) user: User,
 }
 
-/// Runs a query and hands its replies to `takes`, until that returns false.
+impl Terms {
+    /// The options of a query that asks for less time or memory.
+    fn options(&self, request: &CypherRequest) -> Options {
+        let less = |wanted: u64, most: u64| if wanted == 0 { most } else { wanted.min(most) };
+        let wanted = Duration::from_millis(request.milliseconds);
+        let time = if wanted.is_zero() { self.time } else { wanted.min(self.time) };
+        Options {
+            cancel: self.cancel.clone(),
+            stop: None,
+            deadline: Instant::now().checked_add(time),
+            memory: Some(less(request.memory, self.memory)),
+            read_only: self.refusal.is_some(),
+            user: self.user.clone(),
+        }
+    }
+}
+
+/// The parameters of a query.
 ///
 /// # Errors
-/// Parameters that are none; a change that the server refuses. Errors of the query are a reply.
+/// Bytes that are none.
+pub(crate) fn given(request: &CypherRequest) -> Result<Map> {
+    let wrong = |what: &str| Error::new(ErrorKind::Parameter, what);
+    match decode_value(&mut BytesMut::from(request.parameters.as_slice())) {
+        Ok(BoltValue::Dict(given)) => parameters(given).map_err(|why| wrong(&why.message)),
+        _ => Err(wrong("the parameters are no dictionary")),
+    }
+}
+
+/// Has `run` run a query and hands its replies to `takes`, until that returns false. `commit` is the number of the
+/// state behind it. Its end is told to `watched`, unless it was cancelled, for which there is a cause.
+///
+/// # Errors
+/// A change that the server refuses; a cancelled query. Errors of the query are a reply.
 pub(crate) fn answer(
-    database: &Database,
-    request: CypherRequest,
+    request: &CypherRequest,
     terms: Terms,
+    watched: &mut Watched,
+    run: impl FnOnce(&Options) -> Result<Cursor, QueryError>,
+    commit: impl Fn() -> u64,
     takes: impl Fn(CypherReply) -> bool,
 ) -> Result<()> {
-    let given = match decode_value(&mut BytesMut::from(request.parameters.as_slice())) {
-        Ok(BoltValue::Dict(given)) => given,
-        _ => return Err(Error::new(ErrorKind::Parameter, "the parameters are no dictionary")),
-    };
-    let given = parameters(given).map_err(|why| Error::new(ErrorKind::Parameter, why.message))?;
-    let less = |wanted: u64, most: u64| if wanted == 0 { most } else { wanted.min(most) };
-    let wanted = Duration::from_millis(request.milliseconds);
-    let time = if wanted.is_zero() { terms.time } else { wanted.min(terms.time) };
-    let options = Options {
-        cancel: terms.cancel,
-        stop: None,
-        deadline: Instant::now().checked_add(time),
-        memory: Some(less(request.memory, terms.memory)),
-        read_only: terms.refusal.is_some(),
-    };
     let send = |reply| takes(CypherReply { reply: Some(reply) });
-    let ran = database.run(&request.text, given, &options);
-    let error = match ran.and_then(|cursor| tell(cursor, database, &send)) {
-        Ok(()) => return Ok(()),
+    let ran = watched.work(|| run(&terms.options(request)));
+    if ran.is_ok() {
+        watched.ran();
+    }
+    let error = match ran.and_then(|cursor| tell(cursor, commit, watched, &send)) {
+        Ok(()) => {
+            watched.end(None);
+            return Ok(());
+        }
         Err(error) => error,
     };
     match terms.refusal {
-        Some(refusal) if error.is_read_only() => return Err(refusal),
+        Some(refusal) if error.is_read_only() => {
+            watched.end(Some((refusal.kind.name(), &refusal.message)));
+            return Err(refusal);
+        }
         // Or else the client has gone, and reads nothing.
         _ if error.class() == Class::Cancelled => {
             return Err(Error::new(ErrorKind::Unavailable, "the server ends"));
         }
-        _ => send(Reply::Fault(fault(&error))),
-    };
+        _ => {
+            watched.end(Some((error.code(), error.message())));
+            send(Reply::Fault(fault(&error)));
+        }
+    }
     Ok(())
+}
+
+/// The reply to a query that somebody has ended.
+pub(crate) fn terminated() -> CypherReply {
+    let error = QueryError::run(Class::Cancelled, "Terminated", TERMINATED);
+    CypherReply { reply: Some(Reply::Fault(fault(&error))) }
 }
 
 /// Sends the columns, the rows and the summary.
 fn tell(
     mut cursor: Cursor,
-    database: &Database,
+    commit: impl Fn() -> u64,
+    watched: &mut Watched,
     send: &impl Fn(Reply) -> bool,
 ) -> Result<(), QueryError> {
     let names = cursor.columns().iter().map(ToString::to_string).collect();
@@ -81,10 +120,11 @@ fn tell(
     }
     let (encoder, mut most) = (Encoder::for_rows(), 1);
     loop {
-        let rows = cursor.next(most)?;
+        let rows = watched.work(|| cursor.next(most))?;
         if rows.is_empty() {
             break;
         }
+        watched.add_rows(rows.len());
         let mut out = BytesMut::new();
         encoder.rows(&mut out, &rows);
         // Rows that are long come in smaller replies next.
@@ -93,7 +133,7 @@ fn tell(
             return Ok(());
         }
     }
-    send(Reply::Summary(summary(&cursor.summary(), database.snapshot().commit())));
+    send(Reply::Summary(summary(&cursor.summary(), commit())));
     Ok(())
 }
 

@@ -3,6 +3,8 @@
 use nakshi_query::QueryError;
 
 use crate::error::{Error, ErrorKind};
+use crate::journal::Watched;
+use crate::running::TERMINATED;
 
 /// Name of the graph, as clients of Neo4j know it.
 pub(crate) const DATABASE: &str = "neo4j";
@@ -44,6 +46,16 @@ impl Failure {
     pub(crate) fn reads_only() -> Self {
         let what = "the statement changes the graph, and its session or transaction only reads";
         Failure::new("Neo.ClientError.Statement.AccessMode", what)
+    }
+
+    /// A transaction that somebody has asked to end.
+    pub(crate) fn terminated() -> Self {
+        Failure::new("Neo.ClientError.Transaction.Terminated", TERMINATED)
+    }
+
+    /// Tells that this is the end of a statement.
+    pub(crate) fn tell(&self, watched: &mut Watched) {
+        watched.end(Some((self.code, &self.message)));
     }
 
     /// A graph that the server does not have.

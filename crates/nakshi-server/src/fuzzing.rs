@@ -15,11 +15,13 @@ use prost::Message;
 use tokio::sync::Semaphore;
 
 use crate::error::{ErrorKind, Result};
+use crate::journal::Journal;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::outcomes::{Outcomes, id_of};
 use crate::parts;
-use crate::service::Served;
+use crate::running::Running;
+use crate::served::Served;
 use crate::session::Session;
 use crate::v1::step::Step as Kind;
 use crate::v1::step_reply::Reply;
@@ -48,7 +50,10 @@ static SERVED: LazyLock<Served> = LazyLock::new(|| {
     let store = store.and_then(|store| Ok(removed.map(|()| store)?));
     let store = store.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let store = Arc::new(store);
+    let journal = Arc::<Journal>::default();
     Served {
+        running: Running::new(&journal),
+        journal,
         database: Arc::new(Database::new(Arc::clone(&store))),
         store,
         read_only: false,
@@ -64,6 +69,7 @@ static SERVED: LazyLock<Served> = LazyLock::new(|| {
         connections: 0.into(),
         metrics: Metrics::new(false),
         outcomes: Outcomes::default(),
+        bolt: None,
         group: None,
         gateway: None,
         began: Instant::now(),

@@ -9,7 +9,7 @@ use axum::response::IntoResponse;
 use axum::routing::{get, post};
 
 use crate::query_api::query;
-use crate::service::Served;
+use crate::served::Served;
 
 /// Type of the text of metrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

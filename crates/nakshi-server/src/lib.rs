@@ -11,7 +11,8 @@
 //! query, `runs` runs an algorithm in a process of its own, `parts` cuts long answers, `session` runs a
 //! transaction step by step, and `service` joins
 //! them to the interface. `outcomes` remembers what became of
-//! commits, so that a repeated one is not made twice. `metrics` counts calls, and `http` shows what it has counted; `logs`
+//! commits, so that a repeated one is not made twice. `running` has the transactions that are open, and `journal` writes down what
+//! was changed and what took long. `metrics` counts calls, and `http` shows what it has counted; `logs`
 //! has the lines for the operator. `replication` has several servers agree on the commits of one graph;
 //! `placement` deals its nodes to them, and `gateway` sends queries to where their data are.
 
@@ -33,6 +34,7 @@ pub mod fuzzing;
 mod gateway;
 mod http;
 mod in_flight;
+mod journal;
 mod limits;
 mod login;
 mod logs;
@@ -46,8 +48,10 @@ mod query_api;
 mod remote_transaction;
 mod replication;
 pub mod requests;
+mod running;
 mod runs;
 mod serve;
+mod served;
 mod service;
 mod session;
 mod streams;
@@ -59,6 +63,7 @@ pub use asking::RemoteRows;
 pub use client::{Client, ConnectOptions, Ran};
 pub use early::RemoteCommit;
 pub use error::{Error, ErrorKind, Result};
+pub use journal::JournalOptions;
 pub use limits::Limits;
 pub use logs::{LogFormat, log_to_stderr};
 pub use queries::{Edge, FoundEdge, Queries, RemoteRecord};

@@ -3,12 +3,13 @@
 //! <https://neo4j.com/docs/query-api/current/>. An answer is one JSON object with all rows, of which there may
 //! be as many as the server's limit says.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{Path, State};
+use axum::extract::{ConnectInfo, Path, State};
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -19,10 +20,11 @@ use nakshi_query::{Map, Options, Value};
 use serde::Deserialize;
 use serde_json::{Value as JsonValue, json};
 
-use crate::access::Role;
 use crate::failure::{DATABASE, Failure, bookmark};
-use crate::login::{Credentials, role};
-use crate::service::Served;
+use crate::journal::Watched;
+use crate::login::{Credentials, log_in};
+use crate::running::Shown;
+use crate::served::Served;
 
 /// Rows that are asked of a result at once.
 const BATCH: usize = 1024;
@@ -53,11 +55,13 @@ impl Drop for Guard {
 pub(crate) async fn query(
     State(served): State<Arc<Served>>,
     Path(name): Path<String>,
+    ConnectInfo(client): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
     asked: Result<Json<Asked>, JsonRejection>,
 ) -> Response {
-    let role = match role(&served, credentials(&headers)).await {
-        Ok(role) => role,
+    let from = (Some(client), "http", String::new());
+    let asker = match log_in(&served, credentials(&headers), from).await {
+        Ok(asker) => asker,
         Err(failure) => return refuse(StatusCode::UNAUTHORIZED, &failure),
     };
     if name != DATABASE {
@@ -71,11 +75,12 @@ pub(crate) async fn query(
         let failure = Failure::overloaded(served.limits.calls);
         return refuse(StatusCode::SERVICE_UNAVAILABLE, &failure);
     };
-    let guard = Guard(served.cancel.child());
+    let shown = served.running.show(&asker, Map::new(), &served.cancel);
+    let guard = Guard(shown.cancel().child());
     let cancel = guard.0.clone();
     let ran = tokio::task::spawn_blocking(move || {
         let _place = place;
-        run(&served, role, asked, cancel)
+        run(&served, &shown, asked, cancel)
     });
     match ran.await {
         Ok(Ok(found)) => (StatusCode::ACCEPTED, Json(found)).into_response(),
@@ -107,16 +112,44 @@ fn credentials(headers: &HeaderMap) -> Credentials {
     }
 }
 
-/// Runs a statement to its end.
+/// Runs a statement to its end, and tells of that.
 fn run(
     served: &Served,
-    role: Role,
-    asked: Asked,
+    shown: &Shown,
+    mut asked: Asked,
     cancel: CancelToken,
 ) -> Result<JsonValue, Failure> {
     served.refuse_without_all()?;
-    let reads = asked.access_mode.is_some_and(|mode| mode.eq_ignore_ascii_case("read"));
-    let refusal = match served.may_write(role) {
+    let given = std::mem::take(&mut asked.parameters).into_iter();
+    let given: Map = given.map(|(name, value)| (name.into(), Value::of_json(value))).collect();
+    let text = Arc::<str>::from(asked.statement.as_str());
+    let mut watched = served.watch(shown, &text, &given)?;
+    let ran = answer(served, shown, &asked, given, cancel, &mut watched);
+    match ran {
+        Ok(found) => {
+            watched.end(None);
+            Ok(found)
+        }
+        Err(failure) => {
+            let failure = if shown.is_terminated() { Failure::terminated() } else { failure };
+            failure.tell(&mut watched);
+            Err(failure)
+        }
+    }
+}
+
+/// The answer to a statement.
+fn answer(
+    served: &Served,
+    shown: &Shown,
+    asked: &Asked,
+    given: Map,
+    cancel: CancelToken,
+    watched: &mut Watched,
+) -> Result<JsonValue, Failure> {
+    let mode = asked.access_mode.as_ref();
+    let reads = mode.is_some_and(|mode| mode.eq_ignore_ascii_case("read"));
+    let refusal = match served.may_write(shown.asker().identity.role) {
         Ok(()) => reads.then(Failure::reads_only),
         Err(error) => Some(error.into()),
     };
@@ -126,25 +159,25 @@ fn run(
         memory: Some(served.limits.statement_bytes),
         read_only: refusal.is_some(),
         stop: None,
+        user: shown.asker().user(),
     };
-    let parameters = asked.parameters.into_iter();
-    let parameters: Map =
-        parameters.map(|(name, value)| (name.into(), Value::of_json(value))).collect();
-    let ran = served.database.run(&asked.statement, parameters, &options);
+    let ran = watched.work(|| served.database.run(&asked.statement, given, &options));
     let mut cursor = ran.map_err(|error| match refusal {
         Some(refusal) if error.is_read_only() => refusal,
         _ => error.into(),
     })?;
+    watched.ran();
     let fields: Vec<String> = cursor.columns().iter().map(ToString::to_string).collect();
     let mut values: Vec<JsonValue> = Vec::new();
     loop {
-        let rows = cursor.next(BATCH)?;
+        let rows = watched.work(|| cursor.next(BATCH))?;
         if rows.is_empty() {
             break;
         }
         values.extend(
             rows.iter().map(|row| JsonValue::Array(row.iter().map(Value::to_json).collect())),
         );
+        watched.add_rows(rows.len());
         served.limits.refuse_rows(values.len() as u64)?;
     }
     let bookmark = bookmark(served.database.snapshot().commit());

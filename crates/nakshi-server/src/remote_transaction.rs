@@ -14,9 +14,12 @@ use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result, of_unknown_outcome};
 use crate::parts;
 use crate::queries::Queries;
+use crate::v1::cypher_reply::Reply as OfCypher;
 use crate::v1::step::Step as Kind;
 use crate::v1::step_reply::Reply;
-use crate::v1::{Answer, Begin, Changes, Commit, QueryRequest, Step, StepReply};
+use crate::v1::{
+    Answer, Begin, Changes, Commit, CypherReply, CypherRequest, QueryRequest, Step, StepReply,
+};
 use crate::wire;
 
 /// The error of a transaction whose server went away before its commit.
@@ -126,7 +129,7 @@ impl RemoteTransaction {
     fn exchange(&self, held: &mut Option<Running>, kind: Kind) -> Result<(Running, Result<Reply>)> {
         let ended = || Error::parameter("the transaction has ended; begin another one");
         let mut running = held.take().ok_or_else(ended)?;
-        let goes_on = matches!(kind, Kind::Query(_) | Kind::Change(_));
+        let goes_on = matches!(kind, Kind::Query(_) | Kind::Change(_) | Kind::Cypher(_));
         if self.connection.process != std::process::id() {
             return Err(Error::parameter("the transaction is of the process that began it"));
         }
@@ -179,6 +182,44 @@ impl RemoteTransaction {
             }
             _ => Err(unexpected()),
         }
+    }
+
+    /// Runs a query in Cypher, which sees the changes of the transaction and is part of it. `take` gets its
+    /// replies, one after the other, of which a summary or a fault is the last.
+    ///
+    /// # Errors
+    /// Those of the way to the server; those of `take` are the result.
+    pub(crate) fn run_cypher<E>(
+        &self,
+        request: CypherRequest,
+        mut take: impl FnMut(CypherReply) -> Result<(), E>,
+    ) -> Result<Result<(), E>> {
+        let mut held = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut running, mut reply) = self.exchange(&mut held, Kind::Cypher(request))?;
+        let ended = loop {
+            let told = match reply {
+                Ok(Reply::Cypher(told)) => told,
+                Ok(Reply::Fault(fault)) => break Err(fault.into()),
+                Ok(_) => return Err(unexpected()),
+                Err(error) => break Err(error),
+            };
+            let last = matches!(told.reply, Some(OfCypher::Summary(_) | OfCypher::Fault(_)));
+            if matches!(&told.reply, Some(OfCypher::Summary(told)) if told.r#type != "r") {
+                self.changed.fetch_add(1, Relaxed);
+            }
+            let taken = take(told);
+            if last {
+                break Ok(taken);
+            }
+            if taken.is_err() {
+                // The rest of the replies is not read, and the transaction ends.
+                return Ok(taken);
+            }
+            let more = self.client.wait(&self.connection, next(&mut running.replies));
+            reply = Ok(more.map_err(|error| lost(&error))?);
+        };
+        *held = Some(running);
+        ended
     }
 
     /// Commits. Returns the number of the commit, or of the state that was read if nothing was changed.

@@ -32,12 +32,15 @@ use crate::channel::Peers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gateway::Gateway;
 use crate::http;
+use crate::journal::{Journal, JournalOptions};
 use crate::limits::{KeptStates, Limits};
 use crate::metrics::Metrics;
 use crate::outcomes::Outcomes;
 use crate::replication::v1::replica_server::ReplicaServer;
 use crate::replication::{Group, GroupOptions};
-use crate::service::{CHECKS, Served, Service};
+use crate::running::Running;
+use crate::served::{CHECKS, Served};
+use crate::service::Service;
 use crate::users::Users;
 use crate::v1::graph_server::GraphServer;
 
@@ -72,6 +75,8 @@ pub struct ServeOptions {
     /// Users with passwords, for Bolt and HTTP. If there are some, strangers get nowhere without a token or a
     /// password.
     pub users: Option<Users>,
+    /// What is written down.
+    pub journal: JournalOptions,
     /// Limits.
     pub limits: Limits,
     /// The servers of the graph, if there are several.
@@ -94,6 +99,7 @@ impl Default for ServeOptions {
             certificate: None,
             tokens: None,
             users: None,
+            journal: JournalOptions::default(),
             limits: Limits::default(),
             group: None,
             runner: Vec::new(),
@@ -116,6 +122,7 @@ pub struct Server {
     store: Arc<PropertyStore>,
     options: ServeOptions,
     kept: Arc<KeptStates>,
+    journal: Arc<Journal>,
     group: Option<Group>,
     gateway: Option<Arc<Gateway>>,
     transport: tonic::transport::Server,
@@ -151,6 +158,7 @@ impl Server {
         if let Some(bolt) = options.bolt {
             check_address(bolt, certified, known)?;
         }
+        let journal = Arc::new(Journal::open(options.journal.clone())?);
         let listener = listen(options.listen, "--listen")?;
         let pages = options.http.map(|http| listen(http, "--http")).transpose()?;
         let drivers = options.bolt.map(|bolt| listen(bolt, "--bolt")).transpose()?;
@@ -194,6 +202,7 @@ impl Server {
             store,
             options,
             kept,
+            journal,
             group,
             gateway,
             transport,
@@ -229,19 +238,24 @@ impl Server {
             store,
             options,
             kept,
+            journal,
             group,
             gateway,
             transport,
         } = self;
         let limits = options.limits;
-        let served = Arc::new(serve_as(store, options, kept, group, gateway, cancel));
+        let peers = peers(&options)?;
+        let drivers_at = drivers.as_ref().and_then(|drivers| drivers.local_addr().ok());
+        let bolt = drivers_at.map(|bolt| place_of(&options, address, bolt));
+        let served =
+            Arc::new(serve_as((store, options), kept, journal, (group, gateway, bolt), cancel));
         let (path, read_only) = (served.store.path().display(), served.read_only);
         tracing::info!(%address, store = %path, read_only, "serving");
         let here = runtime(1)?;
         let routes = here.block_on(routes(&served))?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let drivers =
-            drivers.map(|drivers| serve_drivers(drivers, secrets, &served)).transpose()?;
+            drivers.map(|drivers| serve_drivers(drivers, secrets, &served, peers)).transpose()?;
         let (ending, ended) = watch::channel(());
         let answered = std::thread::scope(|scope| {
             let (mut threads, mut lines) = (Vec::new(), Vec::new());
@@ -263,9 +277,7 @@ impl Server {
             let accepted = here.block_on(async {
                 let upkeep = tokio::spawn(keep_up(Arc::clone(&served)));
                 if let Some(pages) = pages {
-                    let pages = TcpListener::from_std(pages).map_err(no_listener)?;
-                    let pages = axum::serve(pages, http::pages(Arc::clone(&served)));
-                    tokio::spawn(pages.into_future());
+                    serve_pages(pages, &served)?;
                 }
                 let accepted = accept(listener, &served, &lines, cancel).await;
                 upkeep.abort();
@@ -290,15 +302,16 @@ impl Server {
 
 /// The state of a server that begins to answer.
 fn serve_as(
-    store: Arc<PropertyStore>,
-    options: ServeOptions,
+    (store, options): (Arc<PropertyStore>, ServeOptions),
     kept: Arc<KeptStates>,
-    group: Option<Group>,
-    gateway: Option<Arc<Gateway>>,
+    journal: Arc<Journal>,
+    (group, gateway, bolt): (Option<Group>, Option<Arc<Gateway>>, Option<String>),
     cancel: &CancelToken,
 ) -> Served {
     let limits = options.limits;
-    let mut database = Database::new(Arc::clone(&store)).with_procedures(options.procedures);
+    let running = Running::new(&journal);
+    let mut database = Database::new(Arc::clone(&store))
+        .with_transactions(options.procedures, Arc::clone(&running) as _);
     if let Some(folder) = &options.csv_folder {
         database = database.with_csv_folder(folder);
     }
@@ -309,6 +322,8 @@ fn serve_as(
         users: options.users,
         checks: Semaphore::new(CHECKS),
         database: Arc::new(database),
+        running,
+        journal,
         kept,
         cancel: cancel.child(),
         calls: Arc::new(Semaphore::new(limits.calls)),
@@ -317,6 +332,7 @@ fn serve_as(
         connections: 0.into(),
         metrics: Metrics::new(group.is_some()),
         outcomes: Outcomes::default(),
+        bolt,
         group,
         gateway,
         began: Instant::now(),
@@ -324,11 +340,27 @@ fn serve_as(
     }
 }
 
-/// The way of a server to those that have the nodes, if not all have the whole graph.
-fn gateway(options: &ServeOptions) -> Result<Option<Arc<Gateway>>> {
+/// How this server calls the others of its graph, if there are some.
+fn peers(options: &ServeOptions) -> Result<Option<Peers>> {
     let Some(group) = &options.group else { return Ok(None) };
     let token = options.tokens.as_ref().map(Tokens::of_servers).transpose()?;
-    let peers = Peers { ca: group.ca.clone(), token };
+    Ok(Some(Peers { ca: group.ca.clone(), token }))
+}
+
+/// Host and port at which drivers find a server that listens at `bolt`: by the name that the others have for it,
+/// if it listens for them in the same place.
+fn place_of(options: &ServeOptions, listen: SocketAddr, bolt: SocketAddr) -> String {
+    let listed = options.group.as_ref().and_then(|group| group.servers.get(group.own));
+    let host = listed.and_then(|server| server.rsplit_once(':')).map(|(host, _)| host);
+    match host.filter(|_| bolt.ip().is_unspecified() || bolt.ip() == listen.ip()) {
+        Some(host) => format!("{host}:{}", bolt.port()),
+        None => bolt.to_string(),
+    }
+}
+
+/// The way of a server to those that have the nodes, if not all have the whole graph.
+fn gateway(options: &ServeOptions) -> Result<Option<Arc<Gateway>>> {
+    let (Some(group), Some(peers)) = (&options.group, peers(options)?) else { return Ok(None) };
     let time = options.limits.time;
     Ok(Gateway::new(group.placement(), &group.servers, group.own, peers, time))
 }
@@ -382,11 +414,21 @@ fn runtime(calls: usize) -> Result<Runtime> {
     builder.build().map_err(Error::no_thread)
 }
 
+/// Answers HTTP, in tasks of this runtime.
+fn serve_pages(pages: std::net::TcpListener, served: &Arc<Served>) -> Result<()> {
+    let listener = TcpListener::from_std(pages).map_err(no_listener)?;
+    let pages = http::pages(Arc::clone(served));
+    let pages = pages.into_make_service_with_connect_info::<SocketAddr>();
+    tokio::spawn(axum::serve(listener, pages).into_future());
+    Ok(())
+}
+
 /// Answers drivers, on threads of their own: a thread of them may wait for a statement.
 fn serve_drivers(
     drivers: std::net::TcpListener,
     secrets: Option<Arc<ServerConfig>>,
     served: &Arc<Served>,
+    peers: Option<Peers>,
 ) -> Result<Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.enable_all().thread_name("nakshi-bolt");
@@ -397,7 +439,7 @@ fn serve_drivers(
         TcpListener::from_std(drivers).map_err(no_listener)?
     };
     let secrets = secrets.map(TlsAcceptor::from);
-    runtime.spawn(bolt::serve(drivers, Arc::clone(served), secrets));
+    runtime.spawn(bolt::serve(drivers, Arc::clone(served), secrets, peers));
     Ok(runtime)
 }
 
@@ -416,7 +458,7 @@ async fn routes(served: &Arc<Served>) -> Result<Routes> {
         .map_err(|_| Error::new(ErrorKind::Internal, "internal error: bad descriptors"))?;
     let known = Arc::clone(served);
     let reflection = InterceptedService::new(reflection, move |request| {
-        known.role(&request)?;
+        known.identity(&request)?;
         Ok(request)
     });
     let routes = Routes::new(graph).add_service(health_service).add_service(reflection);
@@ -425,10 +467,11 @@ async fn routes(served: &Arc<Served>) -> Result<Routes> {
         .max_decoding_message_size(group.message_bytes)
         .max_encoding_message_size(usize::MAX);
     let known = Arc::clone(served);
-    let replica = InterceptedService::new(replica, move |request| match known.role(&request)? {
-        Role::Server => Ok(request),
-        _ => Err(denied("only the other servers may call this").into()),
-    });
+    let replica =
+        InterceptedService::new(replica, move |request| match known.identity(&request)?.role {
+            Role::Server => Ok(request),
+            _ => Err(denied("only the other servers may call this").into()),
+        });
     Ok(routes.add_service(replica))
 }
 

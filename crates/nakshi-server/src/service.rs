@@ -1,55 +1,41 @@
-//! The interface `nakshi.v1.Graph` on a store.
+//! The interface `nakshi.v1.Graph` on a served graph.
 
-use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use nakshi_io::CancelToken;
-use nakshi_property::{BucketSet, PropertyGraph, PropertyStore};
-use nakshi_query::Database;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use nakshi_query::{Class, Map, Options};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::access::{Role, Tokens, denied};
-use crate::answer;
+use crate::access::{Asker, Identity, Role};
 use crate::commits::{self, Made};
 use crate::cypher;
 use crate::error::{Error, ErrorKind, Result};
-use crate::gateway::{Gateway, Here};
-use crate::limits::{KeptStates, Limits};
-use crate::logs;
-use crate::metrics::{Metrics, Numbers, Shipped};
-use crate::outcomes::{Attempt, Outcome, Outcomes, id_of};
-use crate::parts;
+use crate::journal::{Told, Watched};
+use crate::outcomes::{Attempt, Outcome, id_of};
 use crate::replication::Group;
+use crate::running::{Shown, TERMINATED};
 use crate::runs;
+use crate::served::{AGAIN, Served, aside};
 use crate::session::{self, Session, fault};
 use crate::streams::{REPLIES, Replies, reply_by};
-use crate::users::Users;
 use crate::v1::commit_async_reply::Reply as OfCommit;
 use crate::v1::graph_server::Graph;
 use crate::v1::pipeline_reply::Reply as OneReply;
 use crate::v1::step::Step as Kind;
 use crate::v1::step_reply::Reply as LastReply;
 use crate::v1::{
-    self, Answer, Commit, CommitAsyncReply, CommitReply, CommitRequest, CypherReply, CypherRequest,
+    Answer, Commit, CommitAsyncReply, CommitReply, CommitRequest, CypherReply, CypherRequest,
     Fault, NewEdgeNumbersReply, NewEdgeNumbersRequest, PipelineReply, QueryRequest, ResolveReply,
     ResolveRequest, RunReply, RunRequest, StatusReply, StatusRequest, Step, StepReply,
 };
 use crate::wire;
 
-/// Passwords that are checked at the same time; each takes 19 MiB of memory.
-pub(crate) const CHECKS: usize = 2;
 /// Most numbers of edges that a request gets.
 const NUMBERS: u32 = 100_000;
-/// Time for which a thread stays awake after a short query.
-const AWAKE: Duration = Duration::from_micros(60);
-/// Pause between two looks at a commit that another call makes.
-const AGAIN: Duration = Duration::from_millis(2);
-/// How long a query waits for the commits of another server.
-const LAG: Duration = Duration::from_secs(1);
 /// Replies of a pipeline that wait for its client.
 const ANSWERS: usize = 256;
 /// Replies to commits that wait for their client.
@@ -57,52 +43,14 @@ const COMMITS: usize = 4 * commits::IN_FLIGHT;
 /// Pause between two looks at whether the server ends.
 const HEARTBEAT: Duration = Duration::from_millis(50);
 
-/// A served graph, and what the calls on it share.
-pub(crate) struct Served {
-    pub(crate) store: Arc<PropertyStore>,
-    pub(crate) read_only: bool,
-    pub(crate) limits: Limits,
-    pub(crate) tokens: Option<Tokens>,
-    pub(crate) users: Option<Users>,
-    /// Places for passwords that are checked at the same time.
-    pub(crate) checks: Semaphore,
-    /// The graph, for statements in Cypher.
-    pub(crate) database: Arc<Database>,
-    pub(crate) kept: Arc<KeptStates>,
-    /// Set when the server ends.
-    pub(crate) cancel: CancelToken,
-    pub(crate) calls: Arc<Semaphore>,
-    /// The command that runs an algorithm; empty for none. One runs at a time.
-    pub(crate) runner: Vec<String>,
-    pub(crate) runs: Arc<Semaphore>,
-    pub(crate) connections: AtomicU64,
-    pub(crate) metrics: Metrics,
-    pub(crate) outcomes: Outcomes,
-    /// The other servers of the graph, if there are any.
-    pub(crate) group: Option<Group>,
-    /// The way to the servers that have the nodes, if not all have the whole graph.
-    pub(crate) gateway: Option<Arc<Gateway>>,
-    pub(crate) began: Instant,
-}
-
 /// Admission of a call: who asks, and its place among the running calls.
 #[derive(Clone)]
 struct Admitted {
-    role: Role,
+    asker: Arc<Asker>,
     place: Arc<OwnedSemaphorePermit>,
 }
 
 impl Served {
-    /// The role of a caller.
-    pub(crate) fn role<T>(&self, request: &Request<T>) -> Result<Role> {
-        let Some(tokens) = &self.tokens else {
-            let what = "this server knows users, and gRPC needs a token; start it with --tokens";
-            return if self.users.is_none() { Ok(Role::Server) } else { Err(denied(what)) };
-        };
-        let value = request.metadata().get("authorization");
-        tokens.role(value.and_then(|value| value.to_str().ok()))
-    }
-
     /// Admits a call before its body is read.
     pub(crate) fn admit(&self, request: Request<()>) -> Result<Request<()>, Status> {
         let admitted = self.admission(request);
@@ -110,86 +58,35 @@ impl Served {
     }
 
     fn admission(&self, mut request: Request<()>) -> Result<Request<()>> {
-        let role = self.role(&request)?;
+        let address = request.remote_addr();
+        let asker =
+            |identity| Asker { identity, address, protocol: "nakshi", connection: String::new() };
+        let known = self.identity(&request);
+        if known.is_err() {
+            let nobody = asker(Identity { role: Role::Reader, ..Identity::anybody() });
+            self.journal.tell(&nobody, &Told::of("login", &known));
+        }
+        let asker = Arc::new(asker(known?));
         let place = Arc::clone(&self.calls).try_acquire_owned().map_err(|_| {
             Error::new(
                 ErrorKind::Overloaded,
                 format!("the server answers {} calls already; try again later", self.limits.calls),
             )
         })?;
-        request.extensions_mut().insert(Admitted { role, place: Arc::new(place) });
+        request.extensions_mut().insert(Admitted { asker, place: Arc::new(place) });
         Ok(request)
     }
 
-    /// Counts a call that has ended, and tells of it if it matters to the operator.
-    fn count<T>(&self, call: &'static str, began: Instant, ended: &Result<T>) {
-        self.metrics.count(call, began, ended);
-        logs::tell(call, began, ended);
-    }
-
-    /// Number of calls that are being answered.
-    pub(crate) fn running_calls(&self) -> usize {
-        self.limits.calls.saturating_sub(self.calls.available_permits())
-    }
-
-    pub(crate) fn may_write(&self, role: Role) -> Result<()> {
-        if self.read_only {
-            return Err(denied("the server is read-only"));
-        }
-        match role {
-            Role::Writer | Role::Server => {
-                self.group.as_ref().map_or(Ok(()), Group::refuse_unless_leading)
-            }
-            Role::Reader => Err(denied("the token is a reader's, and changes need a writer's")),
-        }
-    }
-
-    /// The share of this server, if it has one.
-    fn share(&self) -> Option<v1::Share> {
-        self.gateway.as_ref().and_then(|gateway| gateway.share())
-    }
-
-    /// Refuses what needs the whole graph if this server has a share of it.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Moved`], with the address of a server that has it.
-    pub(crate) fn refuse_without_all(&self) -> Result<()> {
-        let Some(group) = self.group.as_ref().filter(|_| self.share().is_some()) else {
-            return Ok(());
-        };
-        let leader = group.leader().or_else(|| group.servers().into_iter().next());
-        let what = "this server has a share of the graph; ask one that has all of it";
-        Err(Error { leader, ..Error::new(ErrorKind::Moved, what) })
-    }
-
-    /// The state that a query reads, which is kept if the query asks for it.
-    fn state(&self, request: &QueryRequest) -> Result<PropertyGraph> {
-        let newest = self.store.snapshot();
-        match request.commit {
-            Some(commit) if commit != newest.commit() => self.kept.find(commit),
-            _ => {
-                if request.keep {
-                    self.kept.keep(newest.commit(), &newest);
-                }
-                Ok(newest)
-            }
-        }
-    }
-
-    pub(crate) fn answer(&self, request: QueryRequest) -> Result<Answer> {
-        let (began, call) = (Instant::now(), name(&request));
-        let answered = self.state(&request).and_then(|graph| {
-            let query = wire::needed(request.query, "query that is known")?;
-            let graph = match &request.buckets[..] {
-                [] => graph,
-                buckets => {
-                    graph.within(wire::needed(BucketSet::from_bytes(buckets), "set of buckets")?)
-                }
-            };
-            answer::answer(&graph, query, &self.limits, &self.cancel)
-        });
-        self.count(call, began, &answered);
-        answered
+    /// Writes a commit down that was made, or failed.
+    fn tell_commit<T>(
+        &self,
+        asker: &Asker,
+        transaction: Option<&str>,
+        made: &Result<T>,
+        number: impl Fn(&T) -> Option<u64>,
+    ) {
+        let commit = made.as_ref().ok().and_then(number);
+        self.journal.tell(asker, &Told { transaction, commit, ..Told::of("commit", made) });
     }
 
     /// Makes a commit, unless it was made before.
@@ -219,12 +116,17 @@ impl Served {
     ) -> Result<()> {
         let next = || here.block_on(self.next_commit(&mut requests, replies));
         let make = |request| {
-            self.may_write(admitted.role)?;
+            self.may_write(admitted.asker.identity.role)?;
+            self.journal.ready()?;
             self.make(request)
         };
         let tell = |number, began, reply: Result<OfCommit>| {
             if !matches!(reply, Ok(OfCommit::Made(_))) {
                 self.count("commit", began, &reply);
+                self.tell_commit(&admitted.asker, None, &reply, |reply| match reply {
+                    OfCommit::Durable(reply) => Some(reply.commit),
+                    _ => None,
+                });
             }
             let reply = reply.unwrap_or_else(|error| commits::fault(&error));
             let reply = CommitAsyncReply { request: number, reply: Some(reply) };
@@ -305,6 +207,7 @@ impl Served {
     fn last_step(
         &self,
         session: Box<Session>,
+        shown: &Shown,
         asked: &Commit,
         replies: &mpsc::Sender<Result<StepReply, Status>>,
     ) {
@@ -317,7 +220,17 @@ impl Served {
                 tell(session::reply(LastReply::Committed(commit)));
             }
         };
-        match self.end_transaction(session, &asked.id, early) {
+        let (_, begun) = session.beginning();
+        let made = match shown.is_terminated() {
+            true => Err(Error::new(ErrorKind::Cancelled, TERMINATED)),
+            false => {
+                self.journal.ready().and_then(|()| self.end_transaction(session, &asked.id, early))
+            }
+        };
+        if !matches!(made, Ok(commit) if commit == begun) {
+            self.tell_commit(shown.asker(), Some(&shown.id()), &made, |commit| Some(*commit));
+        }
+        match made {
             Err(error) => tell(fault(&error)),
             Ok(commit) => {
                 if !told {
@@ -327,6 +240,62 @@ impl Served {
                     tell(session::reply(LastReply::Durable(commit)));
                 }
             }
+        }
+    }
+
+    /// Runs a query in Cypher, and hands its replies to `takes`.
+    fn run_cypher(
+        &self,
+        shown: &Shown,
+        request: &CypherRequest,
+        cancel: CancelToken,
+        takes: &dyn Fn(CypherReply) -> bool,
+    ) -> Result<()> {
+        let (text, given) = (Arc::<str>::from(request.text.as_str()), cypher::given(request)?);
+        let mut watched = self.watch(shown, &text, &given)?;
+        let run = |options: &Options| self.database.run(&text, given, options);
+        let commit = || self.database.snapshot().commit();
+        let terms = self.terms(shown, cancel);
+        let ran = cypher::answer(request, terms, &mut watched, run, commit, takes);
+        told_why(shown, &mut watched, ran, takes)
+    }
+
+    /// Runs a query in Cypher as a step of a transaction, which it returns.
+    fn step_of_cypher(
+        &self,
+        mut session: Box<Session>,
+        shown: &Shown,
+        request: &CypherRequest,
+        replies: &mpsc::Sender<Result<StepReply, Status>>,
+    ) -> Box<Session> {
+        let takes =
+            |reply| replies.blocking_send(Ok(session::reply(LastReply::Cypher(reply)))).is_ok();
+        let mut step = || {
+            let (text, given) = (Arc::<str>::from(request.text.as_str()), cypher::given(request)?);
+            let mut watched = self.watch(shown, &text, &given)?;
+            let terms = self.terms(shown, shown.cancel().child());
+            let (_, begun) = session.beginning();
+            let run = |options: &Options| session.run(&self.database, &text, given, options);
+            let ran = cypher::answer(request, terms, &mut watched, run, || begun, takes);
+            told_why(shown, &mut watched, ran, &takes)
+        };
+        let ended: Result<()> = step();
+        shown.hide_statement();
+        if let Err(error) = ended {
+            // The client has gone if nobody takes it.
+            let _ = replies.blocking_send(Ok(fault(&error)));
+        }
+        session
+    }
+
+    /// What a query in Cypher may take and do.
+    fn terms(&self, shown: &Shown, cancel: CancelToken) -> cypher::Terms {
+        cypher::Terms {
+            time: self.limits.time,
+            memory: self.limits.statement_bytes,
+            refusal: self.may_write(shown.asker().identity.role).err(),
+            cancel,
+            user: shown.asker().user(),
         }
     }
 
@@ -344,165 +313,26 @@ impl Served {
             Err(_) => Ok(None),
         }
     }
-
-    /// Answers a query here, or by the servers that have its data.
-    async fn answer_somewhere(
-        self: &Arc<Self>,
-        mut request: QueryRequest,
-        place: &Arc<OwnedSemaphorePermit>,
-    ) -> Result<Vec<Answer>> {
-        let newest = match &self.group {
-            Some(group) if request.latest => group.newest().await?,
-            _ => 0,
-        };
-        request.at_least = request.at_least.max(newest);
-        if request.share.is_some_and(|share| self.share() != Some(share)) {
-            let what = "this server has another share of the graph";
-            return Err(Error::new(ErrorKind::Unavailable, what));
-        }
-        self.catch_up(request.at_least).await?;
-        let Some(gateway) = self.gateway.as_ref().filter(|_| !request.alone) else {
-            return self.answer_here(request, place, parts::cut).await;
-        };
-        let (began, call) = (Instant::now(), name(&request));
-        let here = Arc::new(Place { served: Arc::clone(self), place: Arc::clone(place) });
-        let answered = gateway.answer(here, request).await;
-        self.count(call, began, &answered);
-        answered.map(parts::cut)
-    }
-
-    /// Answers a short query on this thread, and any other one on a thread of its own; `f` gets the answer there.
-    pub(crate) async fn answer_here<T: Send + 'static>(
-        self: &Arc<Self>,
-        request: QueryRequest,
-        place: &Arc<OwnedSemaphorePermit>,
-        f: fn(Answer) -> T,
-    ) -> Result<T> {
-        let served = Arc::clone(self);
-        if request.query.as_ref().is_some_and(answer::is_short) {
-            let answer = served.answer(request)?;
-            stay_awake(served);
-            return Ok(f(answer));
-        }
-        let place = Arc::clone(place);
-        aside(move || {
-            // A query whose client has gone still counts as a call.
-            let _place = place;
-            served.answer(request).map(f)
-        })
-        .await?
-    }
-
-    /// Waits until the store has a commit that another server has made.
-    pub(crate) async fn catch_up(&self, commit: u64) -> Result<()> {
-        let began = Instant::now();
-        loop {
-            let known = self.store.last_commit();
-            if known >= commit {
-                return Ok(());
-            }
-            // Nobody else makes commits.
-            if self.group.is_none() && !self.read_only {
-                let what = format!("the graph has no commit {commit} yet; connect anew");
-                return Err(Error::new(ErrorKind::Gone, what));
-            }
-            if began.elapsed() > LAG {
-                let what =
-                    format!("this server has commit {known}, and lags behind commit {commit}");
-                return Err(Error::new(ErrorKind::Unavailable, what));
-            }
-            tokio::time::sleep(AGAIN).await;
-        }
-    }
-
-    /// All numbers for Prometheus.
-    pub(crate) fn metrics_text(&self) -> String {
-        let (graph, layers) = (self.store.snapshot(), self.store.layers());
-        let io = graph.io();
-        let set = |numbers: &Numbers| {
-            numbers.commit.set(graph.commit());
-            numbers.nodes.set(graph.num_nodes());
-            numbers.edges.set(graph.num_edges());
-            numbers.log_bytes.set(self.store.log_bytes());
-            numbers.fragments.set(layers.fragments);
-            numbers.memory_bytes.set(graph.memory());
-            numbers.cache_hits.set(io.hits);
-            numbers.cache_misses.set(io.misses);
-            numbers.running_calls.set(self.running_calls() as u64);
-            numbers.connections.set(self.connections.load(Relaxed));
-            numbers.kept_states.set(self.kept.len() as u64);
-        };
-        self.metrics.text(set, self.group.as_ref().map(Group::standing))
-    }
 }
 
-/// This server, with the place of a call among those that run.
-struct Place {
-    served: Arc<Served>,
-    place: Arc<OwnedSemaphorePermit>,
-}
-
-#[tonic::async_trait]
-impl Here for Place {
-    async fn answer(&self, request: QueryRequest) -> Result<Answer> {
-        self.served.answer_here(request, &self.place, std::convert::identity).await
+/// The end of a query in Cypher, whose client is told if somebody has ended it.
+fn told_why(
+    shown: &Shown,
+    watched: &mut Watched,
+    ran: Result<()>,
+    takes: &dyn Fn(CypherReply) -> bool,
+) -> Result<()> {
+    if ran.is_err() && shown.is_terminated() {
+        watched.end(Some((Class::Cancelled.code(), TERMINATED)));
+        takes(cypher::terminated());
+        return Ok(());
     }
-
-    fn last_commit(&self) -> u64 {
-        self.served.store.last_commit()
-    }
-
-    fn limits(&self) -> &Limits {
-        &self.served.limits
-    }
-
-    fn shipped(&self) -> &Shipped {
-        &self.served.metrics.shipped
-    }
-}
-
-/// Name of a query in metrics; a part of one is counted apart.
-fn name(request: &QueryRequest) -> &'static str {
-    match &request.query {
-        Some(_) if request.alone => "part",
-        Some(query) => answer::name(query),
-        None => "unknown",
-    }
+    ran
 }
 
 /// An error of a commit that comes after its client was told that it was not made.
 fn refused() -> Error {
     Error::new(ErrorKind::Conflict, "the commit was given up before; begin another one")
-}
-
-/// Runs something that takes long or waits, in a thread of its own.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| {
-        let what = if error.is_panic() { "a call panicked" } else { "the server ends" };
-        Error::new(ErrorKind::Internal, format!("internal error: {what}"))
-    })
-}
-
-thread_local! {
-    /// Until when this thread stays awake.
-    static AWAKE_UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
-}
-
-/// Keeps this thread awake for a moment, so that it finds the next call of the same client at once:
-/// waking it up takes longer than a short query does.
-fn stay_awake(served: Arc<Served>) {
-    // With several calls, it is awake anyway, or a client needs the processor.
-    if served.running_calls() > 1 || AWAKE_UNTIL.replace(Some(Instant::now() + AWAKE)).is_some() {
-        return;
-    }
-    tokio::spawn(async move {
-        while served.running_calls() <= 1
-            && AWAKE_UNTIL.get().is_some_and(|until| Instant::now() < until)
-        {
-            tokio::task::yield_now().await;
-        }
-        AWAKE_UNTIL.set(None);
-    });
 }
 
 /// The interface, as tonic calls it.
@@ -570,12 +400,14 @@ impl Graph for Service {
         mut request: Request<CommitRequest>,
     ) -> Result<Response<CommitReply>, Status> {
         let admitted = Self::admitted(&mut request)?;
-        self.0.may_write(admitted.role)?;
+        self.0.may_write(admitted.asker.identity.role)?;
         let (request, served) = (request.into_inner(), Arc::clone(&self.0));
         let work = move || {
             let (_place, began) = (admitted.place, Instant::now());
+            served.journal.ready()?;
             let reply = served.make(request).and_then(Made::durable);
             served.count("commit", began, &reply);
+            served.tell_commit(&admitted.asker, None, &reply, |reply| Some(reply.commit));
             reply
         };
         Ok(Response::new(aside(work).await??))
@@ -586,7 +418,7 @@ impl Graph for Service {
         mut request: Request<Streaming<CommitRequest>>,
     ) -> Result<Response<Self::CommitAsyncStream>, Status> {
         let admitted = Self::admitted(&mut request)?;
-        self.0.may_write(admitted.role)?;
+        self.0.may_write(admitted.asker.identity.role)?;
         let (replies, told) = mpsc::channel(COMMITS);
         let (served, requests) = (Arc::clone(&self.0), request.into_inner());
         let here = tokio::runtime::Handle::current();
@@ -604,7 +436,7 @@ impl Graph for Service {
         mut request: Request<ResolveRequest>,
     ) -> Result<Response<ResolveReply>, Status> {
         let admitted = Self::admitted(&mut request)?;
-        self.0.may_write(admitted.role)?;
+        self.0.may_write(admitted.asker.identity.role)?;
         let (request, served) = (request.into_inner(), Arc::clone(&self.0));
         let work = move || {
             let _place = admitted.place;
@@ -618,13 +450,14 @@ impl Graph for Service {
         mut request: Request<Streaming<Step>>,
     ) -> Result<Response<Self::TransactStream>, Status> {
         let admitted = Self::admitted(&mut request)?;
-        self.0.may_write(admitted.role)?;
+        self.0.may_write(admitted.asker.identity.role)?;
         let (replies, answered) = mpsc::channel(REPLIES);
         let (served, steps) = (Arc::clone(&self.0), request.into_inner());
+        let shown = served.running.show(&admitted.asker, Map::new(), &served.cancel);
         tokio::spawn(async move {
             let _place = admitted.place;
             let began = Instant::now();
-            let ended = transaction(Arc::clone(&served), steps, &replies).await;
+            let ended = transaction(Arc::clone(&served), shown, steps, &replies).await;
             served.count("transaction", began, &ended);
             if let Err(error) = ended {
                 // The client has gone if nobody takes it.
@@ -639,7 +472,7 @@ impl Graph for Service {
         mut request: Request<NewEdgeNumbersRequest>,
     ) -> Result<Response<NewEdgeNumbersReply>, Status> {
         let admitted = Self::admitted(&mut request)?;
-        self.0.may_write(admitted.role)?;
+        self.0.may_write(admitted.asker.identity.role)?;
         let count = request.into_inner().count;
         if count > NUMBERS {
             return Err(Error::parameter(format!("at most {NUMBERS} numbers a call")).into());
@@ -678,17 +511,12 @@ impl Graph for Service {
         let (served, request) = (Arc::clone(&self.0), request.into_inner());
         served.refuse_without_all()?;
         served.catch_up(request.at_least).await?;
-        let (idle, cancel) = (served.limits.idle, served.cancel.child());
+        let shown = served.running.show(&admitted.asker, Map::new(), &served.cancel);
+        let (idle, cancel) = (served.limits.idle, shown.cancel().child());
         let stops = cancel.clone();
         let work = move |takes: &dyn Fn(CypherReply) -> bool| {
             let (_place, began) = (admitted.place, Instant::now());
-            let terms = cypher::Terms {
-                time: served.limits.time,
-                memory: served.limits.statement_bytes,
-                refusal: served.may_write(admitted.role).err(),
-                cancel,
-            };
-            let ran = cypher::answer(&served.database, request, terms, takes);
+            let ran = served.run_cypher(&shown, &request, cancel, takes);
             served.count("cypher", began, &ran);
             ran
         };
@@ -721,35 +549,46 @@ impl Graph for Service {
             servers: group.map_or_else(Vec::new, Group::servers),
             own: group.map_or_else(String::new, |group| group.address().to_owned()),
             leader: group.and_then(Group::leader).unwrap_or_default(),
+            bolt: served.bolt.clone().unwrap_or_default(),
         }))
+    }
+}
+
+/// The next step of a transaction; `None` if its client has gone.
+async fn next_step(
+    served: &Served,
+    shown: &Shown,
+    steps: &mut Streaming<Step>,
+) -> Result<Option<Step>> {
+    let idle = served.limits.idle;
+    tokio::select! {
+        message = steps.message() => Ok(message?),
+        () = shown.terminated() => Err(Error::new(ErrorKind::Cancelled, TERMINATED)),
+        () = tokio::time::sleep(idle) => Err(Error::new(
+            ErrorKind::Deadline,
+            format!(
+                "the transaction was rolled back, because its client did nothing for {} seconds",
+                idle.as_secs_f64()
+            ),
+        )),
     }
 }
 
 /// Runs a transaction until its commit, or until its client has gone. What it leaves is rolled back.
 async fn transaction(
     served: Arc<Served>,
+    shown: Shown,
     mut steps: Streaming<Step>,
     replies: &mpsc::Sender<Result<StepReply, Status>>,
 ) -> Result<()> {
-    let idle = served.limits.idle;
     let mut session = None;
     loop {
-        let waited = tokio::time::timeout(idle, steps.message()).await;
-        let Ok(message) = waited else {
-            return Err(Error::new(
-                ErrorKind::Deadline,
-                format!(
-                    "the transaction was rolled back, because its client did nothing for {} seconds",
-                    idle.as_secs_f64()
-                ),
-            ));
-        };
-        let Some(step) = message? else { return Ok(()) };
+        let Some(step) = next_step(&served, &shown, &mut steps).await? else { return Ok(()) };
         let answered = match (session.take(), step.step) {
             (None, Some(Kind::Begin(begin))) => {
-                let served = Arc::clone(&served);
+                let (served, cancel) = (Arc::clone(&served), shown.cancel().clone());
                 let begun = aside(move || {
-                    let (limits, cancel) = (served.limits, served.cancel.clone());
+                    let limits = served.limits;
                     let leading = served.group.as_ref().and_then(Group::leading);
                     Session::begin(&served.store, leading, begin.alone, limits, cancel)
                 });
@@ -760,7 +599,14 @@ async fn transaction(
             (None, _) => return Err(Error::parameter("the first step of a transaction is begin")),
             (Some(running), Some(Kind::Commit(commit))) => {
                 let (served, replies) = (Arc::clone(&served), replies.clone());
-                return aside(move || served.last_step(running, &commit, &replies)).await;
+                return aside(move || served.last_step(running, &shown, &commit, &replies)).await;
+            }
+            (Some(running), Some(Kind::Cypher(request))) => {
+                let (served, shown) = (Arc::clone(&served), shown.clone());
+                let replies = replies.clone();
+                let step = move || served.step_of_cypher(running, &shown, &request, &replies);
+                session = Some(aside(step).await?);
+                Vec::new()
             }
             (Some(running), kind) => {
                 let step = Step { step: kind };

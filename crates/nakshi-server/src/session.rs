@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use nakshi_io::CancelToken;
 use nakshi_property::{PropertyGraph, PropertyStore, Transaction};
+use nakshi_query::{Cursor, Database, Map, Options, QueryError};
 
 use crate::answer;
 use crate::error::{Error, ErrorKind, Result};
@@ -21,7 +22,8 @@ const MOST_KEPT: usize = 1024;
 
 /// A transaction, until it has ended.
 pub(crate) struct Session {
-    transaction: Transaction,
+    /// `None` if it was lost in a panic.
+    transaction: Option<Transaction>,
     /// Number of the commit whose state it reads.
     begun: u64,
     /// When this server has led since before it began, if it is one of several.
@@ -32,6 +34,11 @@ pub(crate) struct Session {
     state: u64,
     /// Earlier states, which have edge records that the client may still read.
     kept: HashMap<u64, PropertyGraph>,
+}
+
+/// The error of a transaction that is there no more.
+fn lost() -> Error {
+    Error::new(ErrorKind::Internal, "internal error: the transaction was lost")
 }
 
 /// A reply to a step.
@@ -55,6 +62,7 @@ impl Session {
     ) -> Result<(Box<Self>, StepReply)> {
         let transaction = if alone { store.transaction_alone()? } else { store.transaction()? };
         let begun = transaction.graph().commit();
+        let transaction = Some(transaction);
         let (state, kept) = (0, HashMap::new());
         let session = Session { transaction, begun, leading, limits, cancel, state, kept };
         Ok((Box::new(session), reply(Reply::Begun(begun))))
@@ -68,6 +76,8 @@ impl Session {
             Some(Kind::Begin(_) | Kind::Commit(_)) => {
                 Err(Error::parameter("a transaction begins once and ends once"))
             }
+            // It has a way of its own.
+            Some(Kind::Cypher(_)) => Err(Error::missing("step that is known")),
             None => Err(Error::missing("step that is known")),
         };
         let replies = replies.unwrap_or_else(|error| vec![fault(&error)]);
@@ -77,14 +87,35 @@ impl Session {
     /// Ends the transaction with its commit, under an id if the client gave one. Calls `early` with the number of
     /// the commit before it is durable, and returns it then.
     pub(crate) fn commit(
-        mut self: Box<Self>,
+        self: Box<Self>,
         id: Option<u128>,
         early: impl FnOnce(u64),
     ) -> Result<u64> {
+        let mut transaction = self.transaction.ok_or_else(lost)?;
         if let Some(id) = id {
-            self.transaction.set_id(id);
+            transaction.set_id(id);
         }
-        Ok(self.transaction.commit_telling(early)?)
+        Ok(transaction.commit_telling(early)?)
+    }
+
+    /// Runs a query in Cypher, which sees the changes of the steps before.
+    ///
+    /// # Errors
+    /// Errors of the query, whose changes are undone then.
+    pub(crate) fn run(
+        &mut self,
+        database: &Database,
+        text: &str,
+        given: Map,
+        options: &Options,
+    ) -> Result<Cursor, QueryError> {
+        // It may change the graph.
+        self.state += 1;
+        database.run_in(&mut self.transaction, text, given, options)
+    }
+
+    fn graph(&self) -> Result<&PropertyGraph> {
+        Ok(self.transaction.as_ref().ok_or_else(lost)?.graph())
     }
 
     /// When this server has led since before it began, and the number of the commit whose state it reads.
@@ -96,7 +127,7 @@ impl Session {
         let query = wire::needed(request.query, "query that is known")?;
         let state = request.commit.unwrap_or(self.state);
         let graph = if state == self.state {
-            self.transaction.graph()
+            self.graph()?
         } else {
             let gone = || Error::new(ErrorKind::Gone, "the transaction does not keep this state");
             self.kept.get(&state).ok_or_else(gone)?
@@ -108,7 +139,7 @@ impl Session {
                     format!("a transaction reads edge records after at most {MOST_KEPT} changes");
                 return Err(Error::new(ErrorKind::Overloaded, what));
             }
-            self.kept.insert(self.state, self.transaction.graph().clone());
+            self.kept.insert(self.state, self.graph()?.clone());
         }
         let found = Answer { commit: state, ..found };
         Ok(parts::cut(found).into_iter().map(|part| reply(Reply::Answer(part))).collect())
@@ -117,7 +148,8 @@ impl Session {
     fn change(&mut self, changes: Changes) -> Result<StepReply> {
         let mut changed = 0;
         for change in wire::of_changes(changes.changes)? {
-            changed += u64::from(self.transaction.apply(change)?);
+            let transaction = self.transaction.as_mut().ok_or_else(lost)?;
+            changed += u64::from(transaction.apply(change)?);
             self.state += 1;
         }
         Ok(reply(Reply::Changed(changed)))

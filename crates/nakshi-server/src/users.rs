@@ -13,7 +13,8 @@ use crate::access::{Role, denied, each_line, read_secret};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Form of a line in a file of users.
-const LINE: &str = "a line is 'reader NAME HASH' or 'writer NAME HASH'; nakshi add-user writes it";
+const LINE: &str = "a line is 'reader NAME HASH', 'writer NAME HASH' or 'admin NAME HASH'; nakshi add-user \
+                    writes it";
 /// Wrong passwords of a user, in succession, after which the user waits.
 const TRIES: u32 = 3;
 /// Time that the user waits then.
@@ -61,8 +62,8 @@ pub fn hash_password(password: &str) -> Result<String> {
 }
 
 impl Users {
-    /// Reads a file of users: a line for each, `reader NAME HASH` or `writer NAME HASH`. Empty lines and lines
-    /// that begin with `#` are ignored.
+    /// Reads a file of users: a line for each, `reader NAME HASH`, `writer NAME HASH` or `admin NAME HASH`. Empty
+    /// lines and lines that begin with `#` are ignored.
     ///
     /// # Errors
     /// [`ErrorKind::Parameter`] for a file that others can read, or a line that is none;

@@ -82,13 +82,31 @@ _WORD = 2.0
 @options.file("--key", "Its private key (PEM).")
 @options.file(
     "--tokens",
-    "Whom to answer: a line for each token, `reader TOKEN`, `writer TOKEN` or "
+    "Whom to answer: a line for each token, `reader TOKEN`, `writer TOKEN`, `admin TOKEN` or "
     "`server TOKEN`; for the owner's eyes only (chmod 600).",
 )
 @options.file(
     "--users",
     "Users with passwords, for Bolt: a line for each, as nakshi add-user writes it; for the owner's eyes "
     "only (chmod 600).",
+)
+@click.option(
+    "--audit-log",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Append a line of JSON to FILE for each login, change and ended transaction: who, from where, when. "
+    "Changes are refused while FILE cannot be written.",
+)
+@click.option(
+    "--slow-log",
+    type=click.FloatRange(min=0),
+    metavar="MILLISECONDS",
+    help="Tell of statements in Cypher that take so long, in the lines on standard error.",
+)
+@click.option(
+    "--log-parameters",
+    is_flag=True,
+    help="Write the parameters of statements into both, too.",
 )
 @options.memory
 @options.count("--max-calls", "Calls and transactions at the same time [512].")
@@ -121,6 +139,9 @@ def serve(
     key: str | None,
     tokens: str | None,
     users: str | None,
+    audit_log: str | None,
+    slow_log: float | None,
+    log_parameters: bool,
     memory: int | None,
     max_calls: int | None,
     max_rows: int | None,
@@ -171,6 +192,9 @@ def serve(
             certificate=None if certificate is None or key is None else (certificate, key),
             tokens=tokens,
             users=users,
+            audit_log=audit_log,
+            slow_log=None if slow_log is None else slow_log / 1000,
+            log_parameters=log_parameters,
             runner=[sys.executable, "-m", "nakshi.served_run"],
             hosts=None if hosts is None else read_hosts(hosts, removed=True),
             ca=ca,
@@ -230,6 +254,9 @@ _EACH = (
     "ca",
     "tokens",
     "users",
+    "audit_log",
+    "slow_log",
+    "log_parameters",
     "keep_log",
     "memory",
     "max_calls",
@@ -242,7 +269,7 @@ _EACH = (
 
 
 #: Those of them that name files.
-_FILES = ("certificate", "key", "ca", "tokens", "users")
+_FILES = ("certificate", "key", "ca", "tokens", "users", "audit_log")
 
 
 def _given(context: click.Context, *, absolute: bool = False) -> list[str]:
@@ -250,7 +277,9 @@ def _given(context: click.Context, *, absolute: bool = False) -> list[str]:
     given: list[str] = []
     for name in _EACH:
         value = context.params[name]
-        if value is not None:
+        if value is True:
+            given.append(f"--{name.replace('_', '-')}")
+        elif value is not None and value is not False:
             if absolute and name in _FILES:
                 value = os.path.abspath(value)
             given += [f"--{name.replace('_', '-')}", str(value)]
@@ -279,7 +308,7 @@ def _ask(address: str, token: str | None, ca: str | None) -> dict[str, Any]:
 @click.command(name="add-user")
 @click.argument("file", type=click.Path(dir_okay=False), metavar="FILE")
 @click.argument("name")
-@options.word("--role", ["reader", "writer"], "What the user may do [reader].")
+@options.word("--role", ["reader", "writer", "admin"], "What the user may do [reader].")
 @click.option(
     "--password-file",
     type=click.File(),

@@ -13,7 +13,7 @@ use crate::error::{Class, QueryError, Result};
 use crate::eval::Scope;
 use crate::ir::SubqueryKind;
 use crate::plan::{Plan, Prepared};
-use crate::procedure::Procedures;
+use crate::procedure::{Procedures, User};
 use crate::value::{Map, Row, Value};
 use crate::view::View;
 
@@ -41,6 +41,8 @@ pub(crate) struct Limits {
     pub(crate) deadline: Option<Instant>,
     /// Bytes that rows and groups may take.
     pub(crate) memory: u64,
+    /// Who asks the query.
+    pub(crate) user: User,
     used: AtomicU64,
     steps: AtomicU64,
 }
@@ -51,9 +53,11 @@ impl Limits {
         stop: Option<fn() -> bool>,
         deadline: Option<Instant>,
         memory: u64,
+        user: User,
     ) -> Self {
         let (used, steps, next_stop) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(STOP));
-        Limits { cancel, stop, began: Instant::now(), next_stop, deadline, memory, used, steps }
+        let began = Instant::now();
+        Limits { cancel, stop, began, next_stop, deadline, memory, user, used, steps }
     }
 
     /// Returns true if whoever runs the query wants it to end.

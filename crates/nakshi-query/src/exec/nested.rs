@@ -176,6 +176,7 @@ pub(super) fn call(plan: Arc<Plan>, input: Box<dyn Source>) -> Box<dyn Source> {
             cancel: &limits.cancel,
             deadline: limits.deadline,
             memory: limits.left(),
+            user: &limits.user,
         };
         let mut rows = procedure.call(&caller, &arguments)?;
         if call.passes {

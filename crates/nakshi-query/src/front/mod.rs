@@ -1,6 +1,6 @@
 //! From the text of a query to the resolved query: the only module that knows the crate `decypher`.
 //!
-//! - `mend` works around what `decypher` does not read
+//! - `mend` works around what `decypher` does not read, and `transactions` makes calls of commands
 //! - `diagnose` gives its errors the names that openCypher's compatibility kit has
 //! - `scope` gives variables their slots
 //! - `grouping` mends how operators bind
@@ -17,6 +17,7 @@ mod patterns;
 mod projections;
 mod schema;
 mod scope;
+mod transactions;
 
 use decypher::syntax::SyntaxNode;
 use decypher::{CypherError, Parse, Query};
@@ -35,7 +36,7 @@ pub(crate) fn statement(text: &str, procedures: &dyn Procedures) -> Result<State
     if let Some(change) = schema::command(text, skipped)? {
         return Ok(clauses::schema(change, mode));
     }
-    let mended = mend::mend(text, skipped)?;
+    let mended = transactions::mend(mend::mend(text, skipped)?);
     let (query, tree) = parsed(&mended).or_else(|error| {
         // A query may end with a subquery, which `decypher` does not take.
         let finished = format!("{}\nFINISH", mended.trim_end().trim_end_matches(';'));

@@ -32,6 +32,8 @@ fn wrong(function: &str, values: &[Value]) -> QueryError {
 
 fn id(view: &View, values: &[Value]) -> Result<Value> {
     match values {
+        [Value::Node(node)] if node.is_virtual() => Ok(Value::Int(node.id())),
+        [Value::Relationship(edge)] if edge.is_virtual() => Ok(Value::Int(edge.id())),
         [Value::Node(node)] => view.node_id(node.vertex).map(Value::Int),
         [Value::Relationship(edge)] => Ok(Value::Int(view.edge_id(&edge.edge))),
         _ => Err(wrong("id", values)),
@@ -40,6 +42,8 @@ fn id(view: &View, values: &[Value]) -> Result<Value> {
 
 fn element_id(view: &View, values: &[Value]) -> Result<Value> {
     match values {
+        [Value::Node(node)] if node.is_virtual() => Ok(Value::text(node.element_id())),
+        [Value::Relationship(edge)] if edge.is_virtual() => Ok(Value::text(edge.element_id())),
         [Value::Node(node)] => view.node_element_id(node.vertex).map(Value::text),
         [Value::Relationship(edge)] => view.edge_element_id(&edge.edge).map(Value::text),
         _ => Err(wrong("elementId", values)),
@@ -49,7 +53,11 @@ fn element_id(view: &View, values: &[Value]) -> Result<Value> {
 fn labels(view: &View, values: &[Value]) -> Result<Value> {
     match values {
         [Value::Node(node)] => {
-            Ok(Value::list(view.labels(node.vertex)?.iter().cloned().map(Value::String).collect()))
+            let labels = match node.is_virtual() {
+                true => node.labels().to_vec(),
+                false => view.labels(node.vertex)?.to_vec(),
+            };
+            Ok(Value::list(labels.into_iter().map(Value::String).collect()))
         }
         _ => Err(wrong("labels", values)),
     }
@@ -57,6 +65,7 @@ fn labels(view: &View, values: &[Value]) -> Result<Value> {
 
 fn edge_type(view: &View, values: &[Value]) -> Result<Value> {
     match values {
+        [Value::Relationship(edge)] if edge.is_virtual() => Ok(Value::text(edge.edge_type())),
         [Value::Relationship(edge)] => Ok(Value::text(view.edge_type(&edge.edge))),
         _ => Err(wrong("type", values)),
     }
@@ -64,9 +73,10 @@ fn edge_type(view: &View, values: &[Value]) -> Result<Value> {
 
 fn properties(view: &View, values: &[Value]) -> Result<Value> {
     match values {
-        [Value::Node(node)] => Ok(Value::Map(Arc::new(view.node_properties(node.vertex)?))),
-        [Value::Relationship(edge)] => Ok(Value::Map(Arc::new(view.edge_properties(&edge.edge)?))),
         [Value::Map(map)] => Ok(Value::Map(Arc::clone(map))),
+        [of @ (Value::Node(_) | Value::Relationship(_))] => {
+            Ok(Value::Map(Arc::new(view.properties(of)?)))
+        }
         _ => Err(wrong("properties", values)),
     }
 }
@@ -83,7 +93,7 @@ fn keys(view: &View, values: &[Value]) -> Result<Value> {
 
 fn end_of(values: &[Value], start: bool) -> Result<Value> {
     match values {
-        [Value::Relationship(edge)] => {
+        [Value::Relationship(edge)] if !edge.is_virtual() => {
             let v = if start { edge.edge.source } else { edge.edge.destination };
             Ok(Value::Node(Node::of(v)))
         }

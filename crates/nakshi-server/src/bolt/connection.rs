@@ -1,5 +1,6 @@
 //! A connection: one task reads messages, another answers them in order.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,8 +18,9 @@ use super::login::asks_for_utc;
 use super::replies::Replies;
 use super::session::{Ended, Session};
 use super::version::{Version, agree};
-use crate::access::Role;
+use crate::access::Asker;
 use crate::failure::Failure;
+use crate::login::From as Peer;
 
 /// Time for a stranger to say who it is.
 const LOGIN: Duration = Duration::from_secs(10);
@@ -30,7 +32,11 @@ const WAITING: usize = 64;
 const KIB: usize = 1024;
 
 /// Talks with a client until it leaves, or the server ends.
-pub(super) async fn talk<S>(bolt: Arc<Bolt>, mut stream: S) -> Result<(), BoltError>
+pub(super) async fn talk<S>(
+    bolt: Arc<Bolt>,
+    mut stream: S,
+    peer: Option<SocketAddr>,
+) -> Result<(), BoltError>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -39,12 +45,13 @@ where
     let (reader, writer) = tokio::io::split(stream);
     let mut reader = ChunkReader::new(reader);
     let mut replies = Replies::new(writer, version);
+    let from: Peer = (peer, "bolt", bolt.connection_id());
     let mut greeted = false;
     loop {
         reader.set_max_message_size(STRANGER_BYTES);
-        let login = authenticate(&bolt, version, &mut greeted, &mut reader, &mut replies);
-        let role = match tokio::time::timeout(LOGIN, login).await.map_err(late) {
-            Ok(Ok(Some(role))) => role,
+        let login = authenticate((&bolt, &from), version, &mut greeted, &mut reader, &mut replies);
+        let asker = match tokio::time::timeout(LOGIN, login).await.map_err(late) {
+            Ok(Ok(Some(asker))) => asker,
             Ok(Ok(None)) => break,
             Ok(Err(error)) | Err(error) => {
                 replies.close().await;
@@ -57,7 +64,7 @@ where
         let room = bolt.served.limits.request_bytes.div_ceil(KIB) + WAITING;
         let listening = listen(reader, line, room, Arc::clone(&interrupts));
         let listening = tokio::spawn(listening);
-        let session = Session::new(&bolt, role, interrupts, &mut replies);
+        let session = Session::new(&bolt, asker, interrupts, &mut replies);
         match session.answer(messages).await {
             Ok(Ended::LoggedOff) => match listening.await {
                 Ok(Some(again)) => reader = again,
@@ -76,12 +83,12 @@ where
 
 /// Answers HELLO and LOGON; `None` if the client leaves.
 async fn authenticate<S: AsyncRead, W: AsyncWrite + Unpin>(
-    bolt: &Bolt,
+    (bolt, from): (&Bolt, &Peer),
     version: Version,
     greeted: &mut bool,
     reader: &mut ChunkReader<ReadHalf<S>>,
     replies: &mut Replies<W>,
-) -> Result<Option<Role>, BoltError> {
+) -> Result<Option<Arc<Asker>>, BoltError> {
     loop {
         let bytes = reader.read_message().await?;
         if bytes.is_empty() {
@@ -90,7 +97,7 @@ async fn authenticate<S: AsyncRead, W: AsyncWrite + Unpin>(
         let (credentials, told) = match decode_client_message(&bytes) {
             Ok(ClientMessage::Hello { extra }) if !*greeted => {
                 *greeted = true;
-                let mut told = bolt.greeting();
+                let mut told = bolt.greeting(&from.2);
                 if !version.has_element_ids() && asks_for_utc(&extra) {
                     replies.count_in_utc();
                     let patches = vec![BoltValue::from("utc")];
@@ -113,11 +120,11 @@ async fn authenticate<S: AsyncRead, W: AsyncWrite + Unpin>(
                 return Err(BoltError::Authentication(failure.message));
             }
         };
-        return match bolt.role(credentials).await {
-            Ok(role) => {
+        return match bolt.log_in(credentials, from.clone()).await {
+            Ok(asker) => {
                 replies.success(&told).await?;
                 replies.flush().await?;
-                Ok(Some(role))
+                Ok(Some(asker))
             }
             Err(failure) => {
                 bolt.refused(&failure).await;

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use boltr::server::ConnectionState;
@@ -10,13 +10,18 @@ use boltr::types::{BoltDict, BoltValue};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::login::credentials;
-use crate::access::Role;
+use super::routes::Routes;
+use crate::access::Asker;
 use crate::failure::{DATABASE, Failure};
-use crate::login::role;
-use crate::service::Served;
+use crate::login::{From as Peer, log_in};
+use crate::served::Served;
 
 /// Version of Neo4j whose statements and answers these are.
 const COMPATIBLE: &str = "5.26.0";
+/// Seconds for which a client may keep a routing table of one server.
+const ROUTES: i64 = 300;
+/// Seconds for which it may keep that of several, of which another one may lead soon.
+const ROUTES_OF_SEVERAL: i64 = 10;
 /// Time that somebody waits whose credentials are wrong.
 const WRONG: Duration = Duration::from_secs(1);
 /// Time for which a client without a transaction may say nothing.
@@ -27,24 +32,32 @@ pub(super) struct Bolt {
     pub(super) served: Arc<Served>,
     /// The address that it listens at.
     pub(super) address: SocketAddr,
+    /// Number of the next connection.
+    pub(super) next: AtomicU64,
+    /// Where the other servers are; `None` without any.
+    pub(super) routes: Option<Routes>,
 }
 
 impl Bolt {
+    /// The id of a connection.
+    pub(super) fn connection_id(&self) -> String {
+        format!("bolt-{}", self.next.fetch_add(1, Relaxed))
+    }
+
     /// The answer to HELLO.
-    pub(super) fn greeting(&self) -> BoltDict {
-        let number = self.served.connections.load(Relaxed);
+    pub(super) fn greeting(&self, connection: &str) -> BoltDict {
         let server =
             format!("Neo4j/{COMPATIBLE} compatible (Nakshi {})", env!("CARGO_PKG_VERSION"));
         BoltDict::from([
             ("server".to_owned(), server.into()),
-            ("connection_id".to_owned(), format!("bolt-{number}").into()),
+            ("connection_id".to_owned(), connection.into()),
             ("hints".to_owned(), BoltDict::new().into()),
         ])
     }
 
-    /// The role of the client that says this.
-    pub(super) async fn role(&self, said: BoltDict) -> Result<Role, Failure> {
-        role(&self.served, credentials(&said)).await
+    /// The client that says this.
+    pub(super) async fn log_in(&self, said: BoltDict, from: Peer) -> Result<Arc<Asker>, Failure> {
+        log_in(&self.served, credentials(&said), from).await
     }
 
     /// Counts credentials that were refused, and makes the next try wait.
@@ -77,17 +90,32 @@ impl Bolt {
         place.map_err(|_| Failure::overloaded(self.served.limits.calls))
     }
 
-    /// The routing table: this server does everything. `routing` has the address by which the client came.
-    pub(super) fn routes(&self, routing: &BoltDict, seconds: i64) -> BoltDict {
-        let known = routing.get("address").and_then(BoltValue::as_str).map(str::to_owned);
-        let address = known.unwrap_or_else(|| self.address.to_string());
-        let server = |role: &str| -> BoltValue {
-            let addresses = vec![BoltValue::from(address.clone())];
+    /// The routing table. A server alone does everything; of several, the leader takes changes and all take the
+    /// rest. `routing` has the address by which the client came.
+    pub(super) async fn routes(&self, routing: &BoltDict) -> BoltDict {
+        let (seconds, table) = match (&self.served.group, &self.routes) {
+            (Some(group), Some(routes)) => {
+                let own = self.served.bolt.clone().unwrap_or_default();
+                let found = routes.find(group, &own).await;
+                let leader = group.leader();
+                let leads = |(server, _): &&(String, String)| Some(server) == leader.as_ref();
+                let leading = found.iter().filter(leads).map(|(_, bolt)| bolt.clone()).collect();
+                let all: Vec<String> = found.iter().map(|(_, bolt)| bolt.clone()).collect();
+                (ROUTES_OF_SEVERAL, [("ROUTE", all.clone()), ("READ", all), ("WRITE", leading)])
+            }
+            _ => {
+                let known = routing.get("address").and_then(BoltValue::as_str).map(str::to_owned);
+                let own = vec![known.unwrap_or_else(|| self.address.to_string())];
+                (ROUTES, ["ROUTE", "READ", "WRITE"].map(|role| (role, own.clone())))
+            }
+        };
+        let server = |(role, addresses): (&str, Vec<String>)| -> BoltValue {
+            let addresses = addresses.into_iter().map(BoltValue::from).collect::<Vec<_>>();
             let entries = [("addresses", addresses.into()), ("role", role.into())];
             BoltDict::from(entries.map(|(name, value): (&str, BoltValue)| (name.to_owned(), value)))
                 .into()
         };
-        let servers: Vec<BoltValue> = ["ROUTE", "READ", "WRITE"].map(server).into();
+        let servers: Vec<BoltValue> = table.map(server).into();
         let table = [("ttl", seconds.into()), ("db", DATABASE.into()), ("servers", servers.into())];
         let table = table.map(|(name, value): (&str, BoltValue)| (name.to_owned(), value));
         BoltDict::from([("rt".to_owned(), BoltDict::from(table).into())])

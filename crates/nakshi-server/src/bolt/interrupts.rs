@@ -17,8 +17,6 @@ pub(super) struct Arrived {
 
 /// Word from the task that reads to the one that answers, past the messages between them.
 pub(super) struct Interrupts {
-    /// Set when the server ends.
-    server: CancelToken,
     running: Mutex<CancelToken>,
     /// RESET messages that were read, and not answered yet.
     resets: AtomicUsize,
@@ -28,12 +26,12 @@ pub(super) struct Interrupts {
 impl Interrupts {
     pub(super) fn new(server: &CancelToken) -> Self {
         let running = Mutex::new(server.child());
-        Interrupts { server: server.clone(), running, resets: 0.into(), gone: false.into() }
+        Interrupts { running, resets: 0.into(), gone: false.into() }
     }
 
-    /// A token for the next statement.
-    pub(super) fn token(&self) -> CancelToken {
-        let token = self.server.child();
+    /// A token for the next statement, of the transaction that has `parent`.
+    pub(super) fn token(&self, parent: &CancelToken) -> CancelToken {
+        let token = parent.child();
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = token.clone();
         if self.pending() {
             token.cancel();

@@ -10,8 +10,10 @@ use tokio_rustls::TlsAcceptor;
 
 use super::connection::talk;
 use super::host::Bolt;
+use super::routes::Routes;
 use crate::access::HANDSHAKE;
-use crate::service::Served;
+use crate::channel::Peers;
+use crate::served::Served;
 
 /// Pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -20,10 +22,15 @@ const PAUSE: Duration = Duration::from_millis(50);
 const TLS: u8 = 0x16;
 
 /// Accepts connections until the server ends.
-pub(crate) async fn serve(listener: TcpListener, served: Arc<Served>, tls: Option<TlsAcceptor>) {
+pub(crate) async fn serve(
+    listener: TcpListener,
+    served: Arc<Served>,
+    tls: Option<TlsAcceptor>,
+    peers: Option<Peers>,
+) {
     let Ok(address) = listener.local_addr() else { return };
     let places = Arc::new(Semaphore::new(served.limits.connections.max(1)));
-    let bolt = Arc::new(Bolt { served, address });
+    let bolt = Arc::new(Bolt { served, address, next: 1.into(), routes: peers.map(Routes::new) });
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let stream = match listener.accept().await {
@@ -53,8 +60,9 @@ async fn welcome(
     tls: Option<TlsAcceptor>,
 ) -> Result<(), boltr::BoltError> {
     stream.set_nodelay(true)?;
+    let peer = stream.peer_addr().ok();
     match tls {
-        None => talk(bolt, stream).await,
+        None => talk(bolt, stream, peer).await,
         Some(tls) => {
             let late = |_| std::io::Error::from(std::io::ErrorKind::TimedOut);
             let welcomed = tokio::time::timeout(HANDSHAKE, async {
@@ -66,7 +74,7 @@ async fn welcome(
                 }
                 tls.accept(stream).await
             });
-            talk(bolt, welcomed.await.map_err(late)??).await
+            talk(bolt, welcomed.await.map_err(late)??, peer).await
         }
     }
 }

@@ -4,6 +4,7 @@
 //! - `replies` writes messages to a client
 //! - `login` finds out who it is
 //! - `statements` has the results and the transaction of a client
+//! - `routes` finds the servers of a graph for drivers
 //! - `host` has what connections share
 //! - `session` answers its messages in order
 //! - `connection` reads them meanwhile, and `interrupts` has a RESET stop a statement that runs
@@ -18,6 +19,7 @@ mod interrupts;
 mod listener;
 mod login;
 mod replies;
+mod routes;
 mod session;
 mod statements;
 mod version;

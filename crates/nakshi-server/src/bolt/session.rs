@@ -7,6 +7,7 @@ use boltr::BoltError;
 use boltr::message::ClientMessage;
 use boltr::server::ConnectionState;
 use boltr::types::{BoltDict, BoltValue};
+use nakshi_query::Map;
 use tokio::io::AsyncWrite;
 use tokio::sync::mpsc;
 
@@ -14,8 +15,9 @@ use super::host::Bolt;
 use super::interrupts::{Arrived, Interrupts};
 use super::replies::Replies;
 use super::statements::{Statements, Terms};
-use crate::access::Role;
+use crate::access::Asker;
 use crate::failure::{DATABASE, Failure, commit_of};
+use crate::packstream;
 
 /// Status code of a client that may not do something.
 const FORBIDDEN: &str = "Neo.ClientError.Security.Forbidden";
@@ -23,8 +25,6 @@ const FORBIDDEN: &str = "Neo.ClientError.Security.Forbidden";
 const BATCH: usize = 1024;
 /// Time without a word to the client after which it gets a sign of life.
 const ALIVE: Duration = Duration::from_secs(10);
-/// Seconds for which a client may keep a routing table.
-const ROUTES: i64 = 300;
 
 /// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl From<BoltError> for Trouble {
 /// A client that has logged on.
 pub(super) struct Session<'r, W> {
     bolt: Arc<Bolt>,
-    role: Role,
+    asker: Arc<Asker>,
     interrupts: Arc<Interrupts>,
     replies: &'r mut Replies<W>,
     state: ConnectionState,
@@ -71,13 +71,13 @@ pub(super) struct Session<'r, W> {
 impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
     pub(super) fn new(
         bolt: &Arc<Bolt>,
-        role: Role,
+        asker: Arc<Asker>,
         interrupts: Arc<Interrupts>,
         replies: &'r mut Replies<W>,
     ) -> Self {
-        let statements = Some(Box::new(Statements::new(Arc::clone(&bolt.served.database))));
+        let statements = Some(Box::new(Statements::new(Arc::clone(&bolt.served))));
         let (bolt, state) = (Arc::clone(bolt), ConnectionState::Ready);
-        Session { bolt, role, interrupts, replies, state, statements, late: None }
+        Session { bolt, asker, interrupts, replies, state, statements, late: None }
     }
 
     /// Answers messages until the client leaves or logs off.
@@ -91,12 +91,13 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
                 Err(_) => {
                     // The client waits for what was answered so far.
                     self.replies.flush().await?;
-                    let idle = self.bolt.idle(self.state);
-                    match tokio::time::timeout(idle, messages.recv()).await {
+                    match self.wait(&mut messages).await? {
                         Ok(Some(arrived)) => arrived,
                         Ok(None) => return Ok(Ended::Gone),
-                        Err(_) => {
-                            self.leave_transaction().await?;
+                        Err(late) => {
+                            self.work(|statements| statements.reset()).await?;
+                            self.late = Some(late);
+                            self.state = ConnectionState::Ready;
                             continue;
                         }
                     }
@@ -145,6 +146,32 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
         }
     }
 
+    /// The next message, `None` if the client has gone; or why its transaction ends while it says nothing.
+    async fn wait(
+        &mut self,
+        messages: &mut mpsc::Receiver<Arrived>,
+    ) -> Result<Result<Option<Arrived>, Failure>, BoltError> {
+        let shown = self.at_hand()?.shown().cloned();
+        let terminated = async {
+            match &shown {
+                Some(shown) => shown.terminated().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            arrived = messages.recv() => Ok(Ok(arrived)),
+            () = terminated => Ok(Err(Failure::terminated())),
+            () = tokio::time::sleep(self.bolt.idle(self.state)) => {
+                let idle = self.bolt.served.limits.idle.as_secs();
+                let what = format!(
+                    "the client has said nothing for {idle} seconds; the transaction is rolled back"
+                );
+                let code = "Neo.ClientError.Transaction.TransactionTimedOut";
+                Ok(Err(Failure::new(code, what)))
+            }
+        }
+    }
+
     /// The statements, for what takes no time.
     fn at_hand(&mut self) -> Result<&mut Statements, BoltError> {
         self.statements.as_deref_mut().ok_or_else(lost)
@@ -180,18 +207,6 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
         self.replies.success(&BoltDict::new()).await
     }
 
-    /// Ends a transaction whose client has said nothing for too long.
-    async fn leave_transaction(&mut self) -> Result<(), BoltError> {
-        self.work(|statements| statements.reset()).await?;
-        let idle = self.bolt.served.limits.idle.as_secs();
-        let what = format!(
-            "the client has said nothing for {idle} seconds; the transaction is rolled back"
-        );
-        self.late = Some(Failure::new("Neo.ClientError.Transaction.TransactionTimedOut", what));
-        self.state = ConnectionState::Ready;
-        Ok(())
-    }
-
     async fn handle(&mut self, message: ClientMessage) -> Result<(), Trouble> {
         if !self.state.accepts(&message) {
             let what = format!("{} does not fit the state {}", name(&message), self.state);
@@ -224,7 +239,7 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
             }
             ClientMessage::Route { routing, extra, .. } => {
                 self.check_database(&extra)?;
-                let told = self.bolt.routes(&routing, ROUTES);
+                let told = self.bolt.routes(&routing).await;
                 self.replies.success(&told).await?;
             }
             ClientMessage::Telemetry { .. } | ClientMessage::Logoff => {
@@ -247,7 +262,8 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
     ) -> Result<(), Trouble> {
         let began = Instant::now();
         let terms = self.terms(extra).await?;
-        let token = self.interrupts.token();
+        let shown = self.at_hand()?.shown().cloned().ok_or_else(Failure::internal)?;
+        let token = self.interrupts.token(shown.cancel());
         let run =
             move |statements: &mut Statements| statements.run(&query, parameters, terms, token);
         let ran = self.work(run).await??;
@@ -326,13 +342,19 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
             }
             _ => most,
         };
-        let refusal = match self.bolt.served.may_write(self.role) {
+        let refusal = match self.bolt.served.may_write(self.asker.identity.role) {
             Ok(()) => reads.then(Failure::reads_only),
             Err(error) => Some(error.into()),
         };
-        if !self.at_hand()?.has_place() {
+        if self.at_hand()?.shown().is_none() {
             let place = self.bolt.place()?;
-            self.at_hand()?.take_place(place);
+            let metadata = match extra.get("tx_metadata") {
+                Some(BoltValue::Dict(metadata)) => packstream::parameters(metadata.clone())?,
+                _ => Map::new(),
+            };
+            let served = &self.bolt.served;
+            let shown = served.running.show(&self.asker, metadata, &served.cancel);
+            self.at_hand()?.show(shown, place);
         }
         Ok(Terms { refusal, time, memory: self.bolt.served.limits.statement_bytes })
     }

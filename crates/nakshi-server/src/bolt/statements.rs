@@ -6,11 +6,14 @@ use std::time::{Duration, Instant};
 
 use boltr::types::{BoltDict, BoltValue};
 use nakshi_io::CancelToken;
-use nakshi_query::{Counters, Cursor, Database, Mode, Options, QueryError, Row, Transaction};
+use nakshi_query::{Counters, Cursor, Mode, Options, QueryError, Row, Transaction};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::failure::{Failure, bookmark};
+use crate::journal::Watched;
 use crate::packstream;
+use crate::running::Shown;
+use crate::served::Served;
 
 /// Results that a client may have open at once.
 const MOST_OPEN: usize = 1024;
@@ -28,12 +31,14 @@ pub(super) struct Terms {
 
 /// Statements of a client.
 pub(super) struct Statements {
-    database: Arc<Database>,
+    served: Arc<Served>,
     transaction: Option<Transaction>,
+    /// True if a statement of the transaction has changed the graph.
+    changed: bool,
     /// Terms of the transaction, and when its time is over.
     terms: Option<(Terms, Instant)>,
-    /// The place among the running calls of the transaction, or of a statement of its own.
-    place: Option<OwnedSemaphorePermit>,
+    /// The transaction, or a statement of its own, as others see it, with its place among the running calls.
+    shown: Option<(Shown, OwnedSemaphorePermit)>,
     /// Results that are not read to their ends, by their numbers.
     open: BTreeMap<i64, Open>,
     /// The number of the next result of the transaction.
@@ -43,6 +48,7 @@ pub(super) struct Statements {
 /// A result that is not read to its end.
 struct Open {
     cursor: Cursor,
+    watched: Watched,
     /// The row after those that the client has.
     ahead: Option<Row>,
 }
@@ -54,12 +60,13 @@ pub(super) struct Ran {
 }
 
 impl Statements {
-    pub(super) fn new(database: Arc<Database>) -> Self {
+    pub(super) fn new(served: Arc<Served>) -> Self {
         Statements {
-            database,
+            served,
             transaction: None,
+            changed: false,
             terms: None,
-            place: None,
+            shown: None,
             open: BTreeMap::new(),
             next: 0,
         }
@@ -70,20 +77,28 @@ impl Statements {
         !self.open.is_empty()
     }
 
-    /// True if a statement of its own, or a transaction, has a place among the running calls.
-    pub(super) fn has_place(&self) -> bool {
-        self.place.is_some()
+    /// The transaction, or a statement of its own, as others see it; it has a place among the running calls.
+    pub(super) fn shown(&self) -> Option<&Shown> {
+        self.shown.as_ref().map(|(shown, _)| shown)
     }
 
     /// Takes a place among the running calls, until the transaction or the statement ends.
-    pub(super) fn take_place(&mut self, place: OwnedSemaphorePermit) {
-        self.place = Some(place);
+    pub(super) fn show(&mut self, shown: Shown, place: OwnedSemaphorePermit) {
+        self.shown = Some((shown, place));
+    }
+
+    /// The error of a statement of a transaction that somebody has ended, or else `failure`.
+    fn cause(&self, failure: Failure) -> Failure {
+        match self.shown().is_some_and(Shown::is_terminated) {
+            true => Failure::terminated(),
+            false => failure,
+        }
     }
 
     /// Begins a transaction.
     pub(super) fn begin(&mut self, terms: Terms) -> Result<(), Failure> {
         let mode = if terms.refusal.is_none() { Mode::Write } else { Mode::Read };
-        self.transaction = Some(self.database.begin(mode)?);
+        self.transaction = Some(self.served.database.begin(mode)?);
         let until = Instant::now() + terms.time;
         self.terms = Some((terms, until));
         Ok(())
@@ -102,21 +117,34 @@ impl Statements {
             return Err(Failure::invalid(message));
         }
         let parameters = packstream::parameters(parameters)?;
+        let shown = self.shown().ok_or_else(Failure::internal)?.clone();
+        if shown.is_terminated() {
+            return Err(Failure::terminated());
+        }
+        let text = Arc::<str>::from(text);
+        let mut watched = self.served.watch(&shown, &text, &parameters)?;
         let (terms, until) = match &self.terms {
             Some((begun, until)) => (begun, *until),
             None => (&terms, Instant::now() + terms.time),
         };
         let (memory, read_only) = (Some(terms.memory), terms.refusal.is_some());
-        let options = Options { cancel, deadline: Some(until), memory, read_only, stop: None };
-        let ran = match &mut self.transaction {
-            Some(transaction) => transaction.run(text, parameters, &options),
-            None => self.database.run(text, parameters, &options),
-        };
-        let cursor = ran.map_err(|error| refused(error, terms))?;
+        let (deadline, user) = (Some(until), shown.asker().user());
+        let options = Options { cancel, deadline, memory, read_only, user, stop: None };
+        let ran = watched.work(|| match &mut self.transaction {
+            Some(transaction) => transaction.run(&text, parameters, &options),
+            None => self.served.database.run(&text, parameters, &options),
+        });
+        let cursor = ran.map_err(|error| {
+            let failure = self.cause(refused(error, terms));
+            failure.tell(&mut watched);
+            failure
+        })?;
+        watched.ran();
+        self.changed |= watched.writes() && self.transaction.is_some();
         let columns = cursor.columns().iter().map(ToString::to_string).collect();
         let number = self.next;
         self.next += 1;
-        self.open.insert(number, Open { cursor, ahead: None });
+        self.open.insert(number, Open { cursor, watched, ahead: None });
         Ok(Ran { columns, number: self.transaction.is_some().then_some(number) })
     }
 
@@ -139,18 +167,37 @@ impl Statements {
     /// The next rows of a result, up to `most`, and whether there are more.
     pub(super) fn rows(&mut self, number: i64, most: usize) -> Result<(Vec<Row>, bool), Failure> {
         let open = self.open.get_mut(&number).ok_or_else(|| Failure::invalid("no such result"))?;
-        let mut rows: Vec<Row> = open.ahead.take().into_iter().collect();
-        rows.extend(open.cursor.next(most.saturating_sub(rows.len()))?);
-        if rows.len() >= most {
-            open.ahead = open.cursor.next(1)?.pop();
+        let read = open.watched.work(|| {
+            let mut rows: Vec<Row> = open.ahead.take().into_iter().collect();
+            rows.extend(open.cursor.next(most.saturating_sub(rows.len()))?);
+            if rows.len() >= most {
+                open.ahead = open.cursor.next(1)?.pop();
+            }
+            Ok::<_, QueryError>(rows)
+        });
+        match read {
+            Ok(rows) => {
+                open.watched.add_rows(rows.len());
+                Ok((rows, open.ahead.is_some()))
+            }
+            Err(error) => {
+                let failure = self.cause(error.into());
+                if let Some(open) = self.open.get_mut(&number) {
+                    failure.tell(&mut open.watched);
+                }
+                Err(failure)
+            }
         }
-        Ok((rows, open.ahead.is_some()))
     }
 
     /// Ends a result whose rows were read, and describes what the statement did.
     pub(super) fn finish(&mut self, number: i64) -> Result<BoltDict, Failure> {
-        let Open { cursor, .. } =
+        let Open { cursor, mut watched, .. } =
             self.open.remove(&number).ok_or_else(|| Failure::invalid("no such result"))?;
+        watched.end(None);
+        if let Some(shown) = self.shown().filter(|_| self.open.is_empty()) {
+            shown.hide_statement();
+        }
         let summary = cursor.summary();
         let letters = BoltValue::from(summary.query_type.letters());
         let mut told = BoltDict::from([("type".to_owned(), letters)]);
@@ -162,8 +209,9 @@ impl Statements {
             told.insert(name.to_owned(), described(plan, summary.profiled).into());
         }
         if self.transaction.is_none() {
-            self.place = None;
-            told.insert("bookmark".to_owned(), bookmark(self.database.snapshot().commit()).into());
+            self.shown = None;
+            let commit = self.served.database.snapshot().commit();
+            told.insert("bookmark".to_owned(), bookmark(commit).into());
         }
         Ok(told)
     }
@@ -171,9 +219,18 @@ impl Statements {
     /// Commits the transaction. Returns the bookmark.
     pub(super) fn commit(&mut self) -> Result<String, Failure> {
         let transaction = self.transaction.take();
+        let shown = self.shown.take();
+        let changed = std::mem::take(&mut self.changed);
         self.reset();
         let transaction = transaction.ok_or_else(|| Failure::invalid("no transaction runs"))?;
-        Ok(bookmark(transaction.commit()?))
+        let ended = match shown.as_ref().is_some_and(|(shown, _)| shown.is_terminated()) {
+            true => Err(Failure::terminated()),
+            false => transaction.commit().map_err(Failure::from),
+        };
+        if let Some((shown, _)) = shown.as_ref().filter(|_| changed) {
+            self.served.tell_end(shown, "commit", &ended);
+        }
+        ended.map(bookmark)
     }
 
     /// Drops the transaction and all results.
@@ -182,7 +239,10 @@ impl Statements {
         self.next = 0;
         self.terms = None;
         self.transaction = None;
-        self.place = None;
+        let shown = self.shown.take();
+        if let Some((shown, _)) = shown.filter(|_| std::mem::take(&mut self.changed)) {
+            self.served.tell_end(&shown, "rollback", &Ok(0));
+        }
     }
 }
 
