@@ -127,22 +127,11 @@ def serve(
     local: int | None,
     workers: int | None,
     hosts: str | None,
-    ca: str | None,
     replicas: int | None,
-    keep_log: int | None,
     until_eof: bool,
-    bolt: str | None,
-    http: str | None,
-    read_only: bool,
-    csv_folder: str | None,
     certificate: str | None,
     key: str | None,
-    tokens: str | None,
-    users: str | None,
-    audit_log: str | None,
     slow_log: float | None,
-    log_parameters: bool,
-    memory: int | None,
     max_calls: int | None,
     max_rows: int | None,
     max_memory: int | None,
@@ -150,6 +139,7 @@ def serve(
     timeout: float | None,
     log: str | None,
     as_json: bool,
+    **others: Any,
 ) -> None:
     """Serve STORE, a graph with properties, by gRPC (nakshi.connect) and to drivers of Neo4j.
 
@@ -184,28 +174,18 @@ def serve(
             store,
             listen,
             ready,
-            bolt=bolt,
-            http=http,
             json_logs=log == "json",
-            read_only=read_only,
-            csv_folder=csv_folder,
             certificate=None if certificate is None or key is None else (certificate, key),
-            tokens=tokens,
-            users=users,
-            audit_log=audit_log,
             slow_log=None if slow_log is None else slow_log / 1000,
-            log_parameters=log_parameters,
             runner=[sys.executable, "-m", "nakshi.served_run"],
             hosts=None if hosts is None else read_hosts(hosts, removed=True),
-            ca=ca,
             replicas=replicas,
-            keep_log=keep_log,
-            memory=memory,
             calls=max_calls,
             rows=max_rows,
             statement_bytes=max_memory,
             request_bytes=max_request,
             time=timeout,
+            **others,
         )
 
 
@@ -254,6 +234,7 @@ _EACH = (
     "ca",
     "tokens",
     "users",
+    "csv_folder",
     "audit_log",
     "slow_log",
     "log_parameters",
@@ -268,8 +249,8 @@ _EACH = (
 )
 
 
-#: Those of them that name files.
-_FILES = ("certificate", "key", "ca", "tokens", "users", "audit_log")
+#: Those of them that name files and folders.
+_FILES = ("certificate", "key", "ca", "tokens", "users", "csv_folder", "audit_log")
 
 
 def _given(context: click.Context, *, absolute: bool = False) -> list[str]:
