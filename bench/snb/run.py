@@ -33,7 +33,7 @@ import harness
 import nakshi
 import neo4j
 from harness import measure, study
-from snb import queries, stores
+from snb import loads, queries, stores
 from snb.data import Archive
 from snb.queries import Query
 from systems.neo4j import Neo4j
@@ -233,6 +233,29 @@ def mix(page: Study) -> None:
     page.section("Mix", ["", "queries/s", "Nakshi has"], rows, what)
 
 
+def loading(page: Study) -> None:
+    """Measures how fast statements of an application fill a graph."""
+    rates: list[list[list[float]]] = [[] for _ in page.systems]
+    left = []
+    for _ in range(page.options.runs):
+        for system, each in zip(page.systems, rates):
+            with system.serving() as address, neo4j.GraphDatabase.driver(address) as driver:
+                found, there = loads.load(driver, page.options.nodes)
+            each.append(found)
+            left.append(there)
+    if any(there != left[0] for there in left):
+        raise SystemExit(f"the graphs differ after the loads: {left}")
+    rows = []
+    for at, (what, _, _) in enumerate(loads.LOADS):
+        medians = [measure.median([run[at] for run in each]) for each in rates]
+        rows.append(
+            [what, *(f"{rate:,.0f}" for rate in medians), f"{medians[0] / medians[-1]:.1f}x"]
+        )
+    heads = [f"{system.name}, rows/s" for system in page.systems]
+    what = f"{page.options.nodes:,} nodes, twice as many edges, {loads.BATCH:,} rows a statement."
+    page.section("Loading by statements", ["", *heads, "Nakshi has"], rows, what)
+
+
 #: A look-up of one node.
 POINT = "MATCH (n:Person {id: $id}) RETURN n.firstName"
 
@@ -356,6 +379,7 @@ def main() -> None:
         "answers": answers,
         "latencies": latencies,
         "mix": mix,
+        "loads": loading,
         "points": points,
         "streams": streams,
     }
@@ -363,6 +387,7 @@ def main() -> None:
     parser.add_argument("archive", type=Path, help="the benchmark's files, as a tar packed by zstd")
     parser.add_argument("--inserts", type=int, help="make only so many inserts")
     parser.add_argument("--clients", type=int, default=4, help="clients of the mix")
+    parser.add_argument("--nodes", type=int, default=20_000, help="nodes that are loaded")
     parser.add_argument("--readers", type=int, default=16, help="clients that look nodes up")
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the stream")
     parser.add_argument("--rounds", type=int, default=20, help="times of each complex read")
