@@ -518,3 +518,26 @@ def test_algorithms_where_the_graph_is(asked: Any) -> None:
     assert asked.query(ranked).single() == "Dee"
     asked.query("CALL nakshi.wcc() YIELD node, component SET node.component = component")
     assert asked.query("MATCH (n) RETURN collect(DISTINCT n.component)").single() == ["ann"]
+
+
+def test_constraints_are_kept_by_every_call(graph: nakshi.Graph) -> None:
+    graph.query("CREATE CONSTRAINT ids FOR (n:Thing) REQUIRE n.key IS UNIQUE")
+    graph.query("CREATE (:Thing {key: 1})")
+    with pytest.raises(nakshi.errors.QueryError) as failed:
+        graph.query("CREATE (:Thing {key: 1})")
+    assert failed.value.code == "Neo.ClientError.Schema.ConstraintValidationFailed"
+    with pytest.raises(nakshi.ConstraintError, match="key = 1"):
+        graph.append_node(901, {"key": 1, "labels": ["Thing"]})
+    graph.append_node(901, {"key": 2, "labels": ["Thing"]})
+    names = [row["name"] for row in graph.query("SHOW CONSTRAINTS YIELD name")]
+    assert names == ["ids"]
+
+
+def test_csv_files_come_from_the_folder_that_is_named(graph: nakshi.Graph, tmp_path: Path) -> None:
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "a.csv").write_text("x,y\n1,2\n3,\n")
+    text = "LOAD CSV WITH HEADERS FROM 'file:///a.csv' AS row RETURN row.x, row.y"
+    assert [tuple(row) for row in graph.query(text, csv_folder=files)] == [("1", "2"), ("3", None)]
+    with pytest.raises(nakshi.errors.QueryError, match="csv_folder="):
+        list(graph.query(text))
