@@ -150,16 +150,12 @@ def serve(
     Of several servers (--local, --workers, --hosts), a majority must run. A commit is on the disks of a majority when
     it is acknowledged.
     """
-    from ..errors import UnsupportedError
     from ..placement import read_hosts
     from ..processes import end_with_input
 
     if (certificate is None) != (key is None):
         raise click.UsageError("--certificate and --key belong together")
-    try:
-        from .._core import serve_graph
-    except ImportError:
-        raise UnsupportedError("this build of nakshi has no server; run `make build`") from None
+    serve_graph = _of_server("serve_graph")
 
     ready = partial(_ready, as_json)
     if local is not None or workers is not None:
@@ -187,6 +183,16 @@ def serve(
             time=timeout,
             **others,
         )
+
+
+def _of_server(name: str) -> Any:
+    """A function of the core that only builds with a server have."""
+    from .. import _core
+    from ..errors import UnsupportedError
+
+    if not hasattr(_core, name):
+        raise UnsupportedError("this build of nakshi has no server; run `make build`")
+    return getattr(_core, name)
 
 
 def _serve_several(
@@ -301,13 +307,9 @@ def add_user(file: str, name: str, role: str | None, password_file: Any) -> None
 
     The file has hashes of passwords (Argon2id), and only its owner can read it.
     """
-    from ..errors import ParameterError, UnsupportedError
+    from ..errors import ParameterError
 
-    try:
-        from .._core import hash_password
-    except ImportError:
-        raise UnsupportedError("this build of nakshi has no server; run `make build`") from None
-
+    hash_password = _of_server("hash_password")
     if not name or any(c.isspace() or c == "#" for c in name):
         raise ParameterError(f"{name!r} is no name of a user; leave out spaces and #")
     if os.path.exists(file) and any(line.split()[1:2] == [name] for line in open(file)):
