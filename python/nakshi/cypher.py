@@ -298,11 +298,13 @@ def ask(
     if not isinstance(text, str):
         raise ParameterError(f"a query is text, not {type(text).__name__}")
     given = {**(parameters or {}), **named}
-    usual = {"timeout": limits.timeout, "memory": parse_size(limits.memory)}
-    if limits.csv_folder is not None:
-        if not isinstance(core, Properties):
-            message = "LOAD CSV on a server reads from its own folder (nakshi serve --csv-folder)"
-            raise ParameterError(message)
-        usual["csv_folder"] = os.fspath(limits.csv_folder)
-    rows = core.query(text, given, **usual)
+    timeout, memory = limits.timeout, parse_size(limits.memory)
+    if isinstance(core, Properties):
+        folder = limits.csv_folder
+        rows = core.query(text, given, timeout=timeout, memory=memory, csv_folder=folder)
+    elif limits.csv_folder is None:
+        rows = core.query(text, given, timeout=timeout, memory=memory)
+    else:
+        message = "LOAD CSV on a server reads from its own folder (nakshi serve --csv-folder)"
+        raise ParameterError(message)
     return QueryResult(rows)

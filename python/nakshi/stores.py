@@ -522,7 +522,7 @@ def export(
     the same graph of them, with ``parallel_edges="keep"`` where edges are equal. Columns have typed
     headers: ``:ID``, ``:START_ID``, ``:END_ID``, ``:TYPE``, ``timestamp:int``, and ``name:type`` for
     each property. Without ``nodes``, nodes without edges and all properties of nodes are left out.
-    Inverses of types (``set_inverse``) are in no table.
+    Inverses of types (``set_inverse``) and constraints are in no table.
 
     In CSV an empty field is null and ``""`` an empty text. Timestamps are milliseconds, dates and
     other times are in ISO 8601, bytes are written as they are, and ``;`` separates the items of a
