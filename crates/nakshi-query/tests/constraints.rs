@@ -313,6 +313,10 @@ fn commands_declare_show_and_drop() {
         assert_eq!(names.len(), 8, "{names:?}");
         assert!(!names.contains(&"arrow".to_owned()));
     }
+    let manifests = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+    let newest = manifests.filter(|path| path.to_string_lossy().contains("MANIFEST")).max();
+    let text = std::fs::read_to_string(newest.unwrap()).unwrap();
+    assert!(text.starts_with("nakshi manifest 7"), "{text}");
 }
 
 #[test]

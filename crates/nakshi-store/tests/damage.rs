@@ -207,12 +207,12 @@ fn formats_of_other_versions() -> Outcome {
     let (_home, dest) = stored(100)?;
     let path = dest.join("MANIFEST-1");
     let whole = fs::read_to_string(&path)?;
-    for (version, newer) in [("0", false), ("7", true), ("4294967295", true), ("x", false)] {
+    for (version, newer) in [("0", false), ("8", true), ("4294967295", true), ("x", false)] {
         let text = whole.replacen("manifest 1\n", &format!("manifest {version}\n"), 1);
         let body = &text[..text.rfind("crc32c").expect("a checksum line")];
         fs::write(&path, format!("{body}crc32c {:08x}\n", crc32c(body.as_bytes())))?;
         let error = Store::open(&dest, &OpenOptions::default()).expect_err("another version");
-        assert_eq!(matches!(error, Error::Incompatible { supported: 6, .. }), newer, "{error}");
+        assert_eq!(matches!(error, Error::Incompatible { supported: 7, .. }), newer, "{error}");
         assert!(error.to_string().contains("MANIFEST-1"));
     }
     fs::write(&path, &whole)?;
