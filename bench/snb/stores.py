@@ -80,6 +80,8 @@ class Serving:
 def nakshi_server(store: Path) -> Iterator[Serving]:
     """Serves a store over Bolt."""
     command = [*product.NAKSHI, "serve", str(store), "--listen", "127.0.0.1:0"]
+    # A client in Python takes longer than a call may to read millions of rows.
+    command += ["--timeout", "600"]
     server = subprocess.Popen(
         [*command, "--bolt", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True
     )
