@@ -245,6 +245,12 @@ fn blind_commits_keep_constraints() {
     assert_eq!(store.snapshot().num_nodes(), 2);
 }
 
+fn newest_manifest(store: &Path) -> String {
+    let manifests = std::fs::read_dir(store).unwrap().map(|entry| entry.unwrap().path());
+    let newest = manifests.filter(|path| path.to_string_lossy().contains("MANIFEST")).max();
+    std::fs::read_to_string(newest.unwrap()).unwrap()
+}
+
 #[test]
 fn commands_declare_show_and_drop() {
     let dir = tempfile::tempdir().unwrap();
@@ -313,10 +319,7 @@ fn commands_declare_show_and_drop() {
         assert_eq!(names.len(), 8, "{names:?}");
         assert!(!names.contains(&"arrow".to_owned()));
     }
-    let manifests = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
-    let newest = manifests.filter(|path| path.to_string_lossy().contains("MANIFEST")).max();
-    let text = std::fs::read_to_string(newest.unwrap()).unwrap();
-    assert!(text.starts_with("nakshi manifest 7"), "{text}");
+    assert!(newest_manifest(&path).starts_with("nakshi manifest 7"));
 }
 
 #[test]
