@@ -14,7 +14,7 @@ use super::state::GraphState;
 use super::value::Value;
 use nakshi_store::{Error, ExternalId, Result, VertexId};
 
-/// What changes touch, as far as a constraint may depend on it.
+/// Nodes and edges that changes touch, and constraints that are new.
 #[derive(Debug, Default)]
 pub(super) struct Touched {
     nodes: HashSet<ExternalId>,
@@ -24,15 +24,15 @@ pub(super) struct Touched {
 }
 
 impl Touched {
-    /// What some changes touch of a graph that has this schema afterwards.
+    /// The nodes and edges that changes touch, of a graph that has this schema afterwards.
     pub(super) fn by(changes: &[Change], schema: &Schema) -> Self {
         let mut touched = Touched::default();
         changes.iter().for_each(|change| touched.add(change, schema));
         touched
     }
 
-    /// Adds what a change touches. What was not added before a constraint was declared is checked with
-    /// everything else.
+    /// Adds the nodes and edges that a change touches. A new constraint is checked for the whole graph, with those
+    /// that were touched before it was declared.
     pub(super) fn add(&mut self, change: &Change, schema: &Schema) {
         if let Change::Declare { rule } = change {
             self.declared.push(rule.name.clone());

@@ -14,7 +14,7 @@ use nakshi_store::{Error, Result};
 pub struct Rule {
     /// Its name, which no other rule of the graph has.
     pub name: String,
-    /// What it demands.
+    /// Its demand.
     pub kind: RuleKind,
     /// The nodes or edges that it is about.
     pub of: RuleTarget,
@@ -22,7 +22,7 @@ pub struct Rule {
     pub properties: Vec<String>,
 }
 
-/// What a [`Rule`] demands.
+/// The demand of a [`Rule`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleKind {

@@ -330,7 +330,7 @@ pub(crate) struct Batches {
     pub(crate) on_error: OnError,
 }
 
-/// What an error in one of its transactions does.
+/// The effect of an error in one of its transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnError {
     /// It ends the query.

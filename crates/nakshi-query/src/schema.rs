@@ -1,4 +1,4 @@
-//! What a graph has, in the rows of Neo4j's procedures about schemas.
+//! Labels, types and properties of a graph, in the rows of Neo4j's procedures about schemas.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -34,7 +34,7 @@ pub struct RunningTransaction {
     pub began: SystemTime,
     /// True once it was asked to end.
     pub is_terminated: bool,
-    /// What the client says about it.
+    /// The client's own description of it.
     pub metadata: Map,
     /// The statement that runs, if one does.
     pub statement: Option<RunningStatement>,
@@ -53,7 +53,7 @@ pub struct RunningStatement {
     pub began: SystemTime,
 }
 
-/// What became of a transaction that was to be ended.
+/// Outcome of ending a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// It was this user's, and ends.

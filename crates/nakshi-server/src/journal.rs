@@ -1,4 +1,4 @@
-//! What a server writes down: who has logged on and changed what, for an audit, and statements that took long.
+//! The audit log, of logins and changes, and the log of statements that took long.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use crate::access::Asker;
 use crate::error::{Error, ErrorKind, Result};
 
-/// What a server writes down.
+/// Options of the audit log and of the log of slow statements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JournalOptions {
     /// The file of the audit log; none without it. Lines are appended.
@@ -25,7 +25,7 @@ pub struct JournalOptions {
     pub parameters: bool,
 }
 
-/// What is told of an event of the audit log.
+/// The fields of an event of the audit log.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Told<'t> {
     /// `login`, `change`, `commit`, `rollback`, `terminate` or `resume`.
@@ -89,7 +89,7 @@ struct Lost {
     lines: u64,
 }
 
-/// What a server has written down.
+/// The writer of both logs.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     options: JournalOptions,

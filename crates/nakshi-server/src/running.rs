@@ -191,6 +191,6 @@ impl Drop for Kept {
     }
 }
 
-/// What the client of a transaction is told that somebody has ended.
+/// The message for the client of a transaction that somebody has ended.
 pub(crate) const TERMINATED: &str =
     "the transaction was terminated: somebody has asked the server to end it";

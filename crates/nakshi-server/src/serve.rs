@@ -75,7 +75,7 @@ pub struct ServeOptions {
     /// Users with passwords, for Bolt and HTTP. If there are some, strangers get nowhere without a token or a
     /// password.
     pub users: Option<Users>,
-    /// What is written down.
+    /// Options of the audit log and of the log of slow statements.
     pub journal: JournalOptions,
     /// Limits.
     pub limits: Limits,

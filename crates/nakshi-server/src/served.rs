@@ -48,9 +48,9 @@ pub(crate) struct Served {
     pub(crate) checks: Semaphore,
     /// The graph, for statements in Cypher.
     pub(crate) database: Arc<Database>,
-    /// What runs, and who runs it.
+    /// Statements and transactions that run, with their users.
     pub(crate) running: Arc<Running>,
-    /// What is written down.
+    /// The audit log and the log of slow statements.
     pub(crate) journal: Arc<Journal>,
     pub(crate) kept: Arc<KeptStates>,
     /// Set when the server ends.
