@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args
 
-from . import _core, reorder, tables
+from . import _core, kuzu, reorder, tables
 from .declared import DECLARATIONS
 from .edges import nodes_file, prepare
 from .errors import InputWarning, ParameterError
@@ -98,6 +98,9 @@ def build(
               lists, Matrix Market, METIS, Graphalytics, Parquet, Arrow, also compressed with gzip
               or zstd; ``"-"`` is standard input; archives of KONECT (``.tar.bz2``), whose headers
               say whether edges have a direction;
+            - a folder that ``EXPORT DATABASE`` of Kuzu or Ladybug wrote, with CSV, Parquet or
+              icebug-disk: its tables become labels, types of edges and properties; ids are its keys,
+              or ``Table:key`` where there are several tables of nodes;
             - a DataFrame (polars, pandas) or any object with ``__arrow_c_stream__``;
             - a tuple of arrays ``(sources, targets)`` or ``(sources, targets, weights)``, each of
               shape ``(num_edges,)``: integers or text;
@@ -145,7 +148,8 @@ def build(
         id_spaces: of tables with properties: ids are of one space unless headers name some
             (``:ID(Person)``, ``:START_ID(Person)``, LDBC's ``Person.id``); a table of nodes whose label
             is such a name is in that space. ``"labels"`` puts every table of nodes in the space of its
-            label. An id of a space is ``"Person:933"`` in the graph.
+            label. An id of a space is ``"Person:933"`` in the graph. Of an export of Kuzu,
+            ``"labels"`` puts the name of the table before all keys, ``"headers"`` before none.
         allow_empty: make a graph without edges if none is read, which is an error otherwise.
         layout: order of the vertices on disk: ``"degree"`` (hubs first), ``"original"`` (by id),
             ``"random"``. ``"auto"`` takes the one of the first two that makes the lists of a sample
@@ -255,6 +259,12 @@ def _imported(
     progress: ProgressArgument,
     properties: bool | None,
 ) -> dict[str, Any]:
+    if (export := kuzu.folder(edges)) is not None:
+        if properties is False:
+            raise ParameterError(
+                f"{export} is an export of Kuzu, which has properties; project() gives its edges alone"
+            )
+        return kuzu.load(path, export, nodes, options, progress)
     if tables.are_tables(nodes, edges, options) if properties is None else properties:
         return tables.load(path, nodes, edges, options, progress)
     options = _plain(options)

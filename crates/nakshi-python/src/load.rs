@@ -34,6 +34,8 @@ struct LoadSettings {
     header: Option<bool>,
     #[serde(default)]
     allow_empty: bool,
+    #[serde(default)]
+    notes: Vec<String>,
     scratch: Option<PathBuf>,
     separator: Option<char>,
     encoding: Encoding,
@@ -59,6 +61,7 @@ impl LoadSettings {
             id_spaces: given.id_spaces,
             header: given.header.unwrap_or(usual.header),
             allow_empty: given.allow_empty,
+            notes: given.notes,
             scratch: given.scratch,
             layout,
             properties: given.property_layout.or(named).unwrap_or(usual.properties),

@@ -100,9 +100,11 @@ def import_(
     """Import EDGES into a new STORE ("-" is standard input).
 
     Reads edge lists (CSV, TSV, SNAP, KONECT), adjacency lists, Matrix Market, METIS,
-    Graphalytics, Parquet and Arrow, also compressed with gzip or zstd, of any size under
-    --memory. Until it is complete nothing appears at STORE.
+    Graphalytics, Parquet and Arrow, also compressed with gzip or zstd, and folders that
+    EXPORT DATABASE of Kuzu and Ladybug writes, of any size under --memory. Until it is
+    complete nothing appears at STORE.
     """
+    from .. import kuzu
     from ..stores import report
     from ..tables import are_tables
 
@@ -110,9 +112,10 @@ def import_(
     chosen["separator"] = {"\\t": "\t", "tab": "\t", "space": " "}.get(separator or "", separator)
     by_name: tuple[Any, Any] = _by_name(edges), _by_name(nodes)
     if properties is None:
-        # Files with a TYPE or LABEL, or tables with more than ids.
+        # Files with a TYPE or LABEL, an export of Kuzu, or tables with more than ids.
         named = any(name is not None for given in by_name for name in given)
-        properties = named or any(are_tables(file, None, chosen) for file in nodes)
+        export = kuzu.folder(edges) is not None
+        properties = named or export or any(are_tables(file, None, chosen) for file in nodes)
     if properties:
         given = by_name
     else:

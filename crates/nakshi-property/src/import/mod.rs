@@ -298,6 +298,7 @@ impl Load<'_> {
             directory.shards.push(ShardDirectory { nodes, edges });
         }
         let mut report = LoadReport::new(&tables, &entry);
+        report.notes.splice(..0, self.options.notes.iter().cloned());
         report.add_missing(self.options.missing_nodes, &missing, &described);
         report.add_parallel(self.options.parallel_edges, &parallel, &examples);
         report.add_defaults();

@@ -57,6 +57,8 @@ pub struct LoadOptions {
     pub header: bool,
     /// Whether tables of edges without a row make a graph; an error otherwise. Default `false`.
     pub allow_empty: bool,
+    /// Sentences on the input that the report has before its own notes. Default: none.
+    pub notes: Vec<String>,
     /// Existing directory for temporary files; by default they are beside the store.
     pub scratch: Option<std::path::PathBuf>,
     /// Order of the nodes on disk. Default [`ImportLayout::Auto`].
@@ -96,6 +98,7 @@ impl Default for LoadOptions {
             id_spaces: IdSpaces::Headers,
             header: true,
             allow_empty: false,
+            notes: Vec::new(),
             scratch: None,
             layout: ImportLayout::Auto,
             properties: PropertyLayout::Columns,
