@@ -329,6 +329,7 @@ def compare(
 
 @pytest.mark.parametrize("form", ["(format='csv')", CSV, ODD, "(format='parquet')"])
 def test_every_node_and_edge_of_kuzu(form: str, tmp_path: Path) -> None:
+    """Seen red with columns of the type SERIAL that are left as Kuzu writes them."""
     statements = [*make_people(True), f"EXPORT DATABASE '{tmp_path / 'out'}' {form}"]
     check = compare("kuzu", tmp_path, statements, [*RELS, *LIKES])
     assert check(built(tmp_path / "out", tmp_path / "store")) == 120
@@ -336,6 +337,7 @@ def test_every_node_and_edge_of_kuzu(form: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("csr", [False, True])
 def test_every_node_and_edge_of_ladybug(csr: bool, tmp_path: Path) -> None:
+    """Seen red with sources that are looked for left of equal row pointers."""
     out = tmp_path / "out"
     statements = [*make_people(False), f"EXPORT DATABASE '{out}' (format='parquet')"]
     check = compare("ladybug", tmp_path, statements, RELS)
@@ -366,7 +368,10 @@ FILES = {"Person": '1,Ann\n2,""\n3,\n', "Knows_Person_Person": "1,2,2020-01-01\n
 
 
 def test_ids(tmp_path: Path) -> None:
-    """Keys of one table are ids; those of several have the name of their table before them."""
+    """Keys of one table are ids; those of several have the name of their table before them.
+
+    Seen red with empty texts in quotes that are null.
+    """
     one = export(tmp_path / "one", PERSON + KNOWS, COPIES, **FILES)
     graph = nakshi.build(tmp_path / "a", one)
     assert graph.get_node_property(2) == {"id": 2, "name": "", "labels": ["Person"]}
@@ -388,7 +393,10 @@ def test_ids(tmp_path: Path) -> None:
 
 
 def test_times_of_edges(tmp_path: Path) -> None:
-    """A property `timestamp` stays a property, and is the time of the edge if it is one."""
+    """A property `timestamp` stays a property, and is the time of the edge if it is one.
+
+    Seen red without a column of its own for the time.
+    """
     knows = PERSON + "CREATE REL TABLE Knows (FROM Person TO Person, timestamp TIMESTAMP);\n"
     met = "CREATE REL TABLE Met (FROM Person TO Person, Timestamp INT64);\n"
     copies = COPIES.splitlines()[0] + 'COPY Knows FROM "Knows.csv";'
@@ -559,7 +567,10 @@ def test_files_of_older_versions(tmp_path: Path) -> None:
 
 
 def test_files_are_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where an escaped character is the last one of a piece."""
+    """Also where an escaped character is the last one of a piece.
+
+    Seen red with an escape character at the end of a piece that stands for itself.
+    """
     from nakshi.kuzu import files
 
     monkeypatch.setattr(files, "_BLOCK", 97)
