@@ -21,7 +21,7 @@ from typing import Any
 import nakshi
 import pytest
 
-from .conftest import Outcome
+from .conftest import SCALE, Outcome
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -548,7 +548,7 @@ def test_other_options_and_databases_are_refused(tmp_path: Path) -> None:
 
 
 def test_files_of_older_versions(tmp_path: Path) -> None:
-    """Kuzu 0.8 wrote all options, and a statement for each pair of a group of tables."""
+    """Kuzu 0.5 wrote all options, a number of edges that no file has, and group members by themselves."""
     schema = (
         "CREATE NODE TABLE Person (id INT64, name STRING, PRIMARY KEY(id));\n"
         "CREATE REL TABLE GROUP Knows (FROM Person TO Person, since DATE);\n"
@@ -556,7 +556,7 @@ def test_files_of_older_versions(tmp_path: Path) -> None:
     form = '(escape ="\\\\", delim =",", quote="\\"", header=false)'
     copies = (
         f'COPY Person (id,name) FROM "/home/ann/out/Person.csv" {form};\n'
-        f'COPY Knows_Person_Person (since) FROM "Knows_Person_Person.csv" {form};\n'
+        f'COPY Knows_Person_Person (_ID,since) FROM "Knows_Person_Person.csv" {form};\n'
     )
     files = {**FILES, "Person": '1,"a\\"b\\\\c,\nd"\n2,a\\b\n3,""\n'}
     graph = nakshi.build(tmp_path / "a", export(tmp_path / "in", schema, copies, **files))
@@ -619,6 +619,32 @@ def test_icebug_disk(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "in")
         with pytest.raises(nakshi.InputError, match=message):
             nakshi.build(tmp_path / "b", icebug(tmp_path / "in", targets, pointers))
+
+
+def test_damaged_statements(tmp_path: Path) -> None:
+    """Seen red with messages that repeat the line breaks of a name."""
+    from nakshi.kuzu.export import Export
+
+    schema = PERSON.replace("STRING", "DECIMAL(18, 3)") + KNOWS
+    files = {**FILES, "Person": "1,0.5\n2,\n3,\n"}
+    folder = export(tmp_path / "in", schema, COPIES, **files)
+    whole = {"schema.cypher": schema, "copy.cypher": COPIES}
+    draw, refused = random.Random(11), 0
+    for _ in range(300 * SCALE):
+        name = draw.choice(list(whole))
+        text = whole[name]
+        for _ in range(draw.randrange(1, 4)):
+            at, behind = draw.randrange(len(text)), draw.randrange(1, 9)
+            put = draw.choice(["", text[at : at + 2 * behind], draw.choice("`'\"(),;[]= x1\\\n\0")])
+            text = text[:at] + put + text[at + behind :]
+        (folder / name).write_text(text)
+        try:
+            Export(folder, None)
+        except nakshi.InputError as error:
+            refused += 1
+            assert "\n" not in str(error)
+        (folder / name).write_text(whole[name])
+    assert refused > 150 * SCALE
 
 
 def test_damaged_parquet(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from ..errors import InputError
 from .files import ParquetFile
+from .schema import damaged
 
 __all__ = ["Csr"]
 
@@ -52,14 +52,14 @@ class Csr:
         starts = self._starts(len(sources))
         names = self.indices.names()
         if "target" not in names:
-            raise InputError(f"{self.indices.path}: no column target; write the folder again")
+            raise damaged(f"{self.indices.path}: no column target; write the folder again")
         place, at = names.index("target"), 0
         for target, *others in self.indices.batches([place, *columns]):
             edges = np.arange(at, at + len(target))
             at += len(target)
             last = pc.max(target).as_py()
             if target.null_count or last >= len(targets) or pc.min(target).as_py() < 0:
-                raise InputError(
+                raise damaged(
                     f"{self.indices.path}: a target is no row of the {len(targets)} rows of "
                     f"{self.keys[1][0].path.name}; write the folder again"
                 )
@@ -74,7 +74,7 @@ class Csr:
         edges = self.indices.rows()
         sound = len(starts) == sources + 1 and starts[0] == 0 and starts[-1] == edges
         if not sound or (np.diff(starts) < 0).any():
-            raise InputError(
+            raise damaged(
                 f"{self.indptr.path}: not the row pointers of {sources} sources and {edges} edges; "
                 "write the folder again"
             )

@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from ..errors import InputError, NakshiError
+from ..errors import NakshiError
 from .files import read_errors
 from .parts import Part, parts
-from .schema import SCHEMA, ColumnType, NodeTable, read_schema
+from .schema import SCHEMA, ColumnType, NodeTable, damaged, read_schema
 from .values import Values, as_read, is_wide, may_be_wide, notes, property_type
 
 __all__ = ["Export"]
@@ -71,7 +71,7 @@ class Export:
         self._schema_file = folder / SCHEMA
         schema = read_schema(self._schema_file)
         if not schema.nodes:
-            raise InputError(f"{self._schema_file}: no table of nodes; export the database again")
+            raise damaged(f"{self._schema_file}: no table of nodes; export the database again")
         self._qualified = len(schema.nodes) > 1 if qualified is None else qualified
         self.notes: list[str] = []
         self.lost: Counter[str] = Counter()
@@ -128,7 +128,7 @@ class Export:
             wide = may_be_wide(type) and any(_has_wide(part, column.name, type) for part in files)
             header = property_type(type, wide)
             if header is None:
-                raise InputError(
+                raise damaged(
                     f"{self._schema_file}: {where} has the unknown type {type}; export the database "
                     "without this column"
                 )
@@ -196,7 +196,7 @@ class Export:
         name = table.key.name
         values = next(one.values for one in self._properties[table.name] if one.column == name)
         if values.type not in _KEYS:
-            raise InputError(
+            raise damaged(
                 f"{self._schema_file}: {table.name}.{name} of the type {table.key.type} makes no id; "
                 "give the table another primary key"
             )

@@ -14,7 +14,8 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped]
 from pyarrow import csv, parquet
 
-from ..errors import InputError, StorageError
+from ..errors import StorageError
+from .schema import damaged
 
 __all__ = ["CsvFile", "File", "ParquetFile", "read_errors"]
 
@@ -52,14 +53,14 @@ def read_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise InputError(
+        raise damaged(
             f"{path}: there is no such file, which a table needs; export the database again"
         ) from None
     except (pa.ArrowException, ValueError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise StorageError(error.errno, error.strerror, str(path)) from None
         what = " ".join(str(error).split())
-        raise InputError(f"{path}: {what}; export the database again") from None
+        raise damaged(f"{path}: {what}; export the database again") from None
 
 
 @dataclass
@@ -89,7 +90,7 @@ class CsvFile(File):
             elif field in ("delimiter", "quote", "escape") and len(value.encode()) == 1:
                 form[field] = value
             elif option not in _WITHOUT_EFFECT:
-                raise InputError(f"{where}: unknown option {option}={value!r}; leave it out")
+                raise damaged(f"{where}: unknown option {option}={value!r}; leave it out")
         return cls(path, count, **form)
 
     def types(self) -> list[pa.DataType]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import InputError
 from .csr import Csr
 from .files import CsvFile, File, ParquetFile
-from .schema import COPY, SCHEMA, Copy, NodeTable, RelTable, Schema, read_copies
+from .schema import COPY, SCHEMA, Copy, NodeTable, RelTable, Schema, damaged, read_copies
 
 __all__ = ["Part", "parts"]
 
@@ -33,6 +32,10 @@ class Part:
     csr: Csr | None = None
 
 
+#: Number of an edge, which statements of Kuzu 0.5 to 0.7 name and their files do not have.
+_ID = "_ID"
+
+
 def parts(folder: Path, schema: Schema) -> list[Part]:
     """The files of all tables.
 
@@ -44,14 +47,14 @@ def parts(folder: Path, schema: Schema) -> list[Part]:
     elif any(folder.glob("nodes_*.parquet")):
         found = _icebug(folder, schema)
     else:
-        raise InputError(
+        raise damaged(
             f"{folder / COPY}: there is no such file; export the database with its data "
             "(without schema_only)"
         )
     known = {part.table.name for part in found}
     for name in (*schema.nodes, *schema.rels):
         if name not in known:
-            raise InputError(
+            raise damaged(
                 f"{folder / COPY}: no file for the table {name} of {SCHEMA}; export the "
                 "database again"
             )
@@ -63,17 +66,15 @@ def _copied(folder: Path, schema: Schema, copy: Copy) -> Part:
     where = f"{folder / COPY}:{copy.line}"
     table, ends = _target(schema, copy, where)
     names = [column.name for column in table.columns]
-    listed = copy.columns or tuple(names)
+    listed = [name for name in copy.columns or names if ends is None or name != _ID]
     for name in listed:
         if name not in names:
-            raise InputError(
-                f"{where}: {table.name} has no column {name}; export the database again"
-            )
+            raise damaged(f"{where}: {table.name} has no column {name}; export the database again")
     first = 0 if ends is None else 2
     places = {name: first + number for number, name in enumerate(listed)}
     for name in names:
         if name not in places:
-            raise InputError(f"{where}: the column {name} of {table.name} is not in the file")
+            raise damaged(f"{where}: the column {name} of {table.name} is not in the file")
     # An export stays what it is wherever it is moved.
     path = folder / Path(copy.file).name
     count = first + len(listed)
@@ -84,9 +85,9 @@ def _copied(folder: Path, schema: Schema, copy: Copy) -> Part:
     elif path.suffix.lower() == ".csv":
         file = CsvFile.of(path, count, copy.options, where)
     else:
-        raise InputError(f"{where}: {copy.file} is neither CSV nor Parquet; export to one of these")
+        raise damaged(f"{where}: {copy.file} is neither CSV nor Parquet; export to one of these")
     if not path.exists():
-        raise InputError(
+        raise damaged(
             f"{path}: there is no such file, which {COPY} names for the table {table.name}; export "
             "the database again"
         )
@@ -95,9 +96,7 @@ def _copied(folder: Path, schema: Schema, copy: Copy) -> Part:
 
 def _check_count(path: Path, found: int, expected: int) -> None:
     if found != expected:
-        raise InputError(
-            f"{path}: {found} columns in place of {expected}; export the database again"
-        )
+        raise damaged(f"{path}: {found} columns in place of {expected}; export the database again")
 
 
 def _target(
@@ -114,10 +113,10 @@ def _target(
             if own or copy.table == rel.name and (named == (source, target) or len(rel.ends) == 1):
                 return rel, (schema.nodes[source], schema.nodes[target])
     if copy.table in schema.rels:
-        raise InputError(
+        raise damaged(
             f"{where}: the table {copy.table} does not lead from {named[0]} to {named[1]}"
         )
-    raise InputError(f"{where}: {SCHEMA} has no table {copy.table}; export the database again")
+    raise damaged(f"{where}: {SCHEMA} has no table {copy.table}; export the database again")
 
 
 def _icebug(folder: Path, schema: Schema) -> list[Part]:
@@ -129,7 +128,7 @@ def _icebug(folder: Path, schema: Schema) -> list[Part]:
     nodes = {part.table.name: part for part in found}
     for rel in schema.rels.values():
         if len(rel.ends) > 1:
-            raise InputError(
+            raise damaged(
                 f"{folder / SCHEMA}: {rel.name} has several pairs of FROM and TO, which CSR cannot "
                 "hold; export the database with Kuzu or Ladybug 0.15 to CSV or Parquet"
             )
@@ -160,7 +159,7 @@ def _by_name(file: ParquetFile, table: NodeTable | RelTable) -> dict[str, int]:
     names = file.names()
     for column in table.columns:
         if column.name not in names:
-            raise InputError(
+            raise damaged(
                 f"{file.path}: no column {column.name}, which {SCHEMA} has; export the database again"
             )
     return {column.name: names.index(column.name) for column in table.columns}

@@ -18,12 +18,19 @@ __all__ = [
     "NodeTable",
     "RelTable",
     "Schema",
+    "damaged",
     "read_copies",
     "read_schema",
 ]
 
 #: Names of the files with the statements.
 SCHEMA, COPY = "schema.cypher", "copy.cypher"
+
+
+def damaged(what: str) -> InputError:
+    """The error that says so on one line; names and values may have several."""
+    return InputError(what.replace("\n", " ").replace("\r", " "))
+
 
 _TOKEN = re.compile(
     r"""\s+|//[^\n]*|/\*.*?\*/|`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\w+|.""",
@@ -138,7 +145,7 @@ class _Statement:
         return self._at == len(self._tokens)
 
     def error(self, what: str) -> InputError:
-        return InputError(f"{self._path}:{self.line}: {what}; export the database again")
+        return damaged(f"{self._path}:{self.line}: {what}; export the database again")
 
     def take(self) -> _Token:
         if self.is_read:
@@ -199,9 +206,9 @@ def _statements(path: Path) -> Iterator[_Statement]:
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file; export the database again") from None
+        raise damaged(f"{path}: there is no such file; export the database again") from None
     except UnicodeDecodeError:
-        raise InputError(f"{path}: the file is not UTF-8; export the database again") from None
+        raise damaged(f"{path}: the file is not UTF-8; export the database again") from None
     line = 1
     tokens: list[_Token] = []
     for found in _TOKEN.finditer(text):
@@ -243,7 +250,7 @@ def read_schema(path: Path) -> Schema:
     for rel in schema.rels.values():
         for end in (end for ends in rel.ends for end in ends):
             if end not in schema.nodes:
-                raise InputError(
+                raise damaged(
                     f"{path}: the table {rel.name} leads to or from {end}, which is no table of "
                     "nodes of this file; export the database again"
                 )
@@ -260,7 +267,9 @@ def _node_table(statement: _Statement) -> NodeTable:
     columns, key = [], None
     for item in statement.items():
         if item.took("PRIMARY", "KEY"):
-            key = item.items()[0].name()
+            item.expect("(")
+            key = item.name()
+            item.expect(")")
             continue
         column = _column(item)
         columns.append(column)

@@ -75,6 +75,8 @@ def _is_known(type: ColumnType) -> bool:
 
 def _scalar(type: ColumnType, wide: bool) -> str | None:
     if type.name == "DECIMAL":
+        if not _is_decimal(type):
+            return None
         digits, scale = _decimal(type)
         if scale == 0 and digits <= _INT_DIGITS:
             return "int"
@@ -82,6 +84,12 @@ def _scalar(type: ColumnType, wide: bool) -> str | None:
     if type.name in _WIDE:
         return "string" if wide else "int"
     return _SCALARS.get(type.name)
+
+
+def _is_decimal(type: ColumnType) -> bool:
+    """Returns True if digits and scale are numbers that Kuzu takes."""
+    numbers = type.arguments[::2] or ("18", "3")
+    return len(numbers) == 2 and all(re.fullmatch("[0-9]{1,2}", one) for one in numbers)
 
 
 def _decimal(type: ColumnType) -> tuple[int, int]:
@@ -92,7 +100,7 @@ def _decimal(type: ColumnType) -> tuple[int, int]:
 
 def may_be_wide(type: ColumnType) -> bool:
     """Returns True if values of a type may be numbers that neither an int nor a float keeps."""
-    if type.lists > 1:
+    if type.lists > 1 or property_type(type) is None:
         return False
     if type.name == "DECIMAL":
         return property_type(type) != "int" and _decimal(type)[0] > _FLOAT_DIGITS
