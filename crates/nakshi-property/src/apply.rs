@@ -687,6 +687,25 @@ impl GraphState {
         Ok(found)
     }
 
+    /// The labels of a node.
+    pub(super) fn labels_of(&self, v: VertexId) -> Result<Vec<String>> {
+        let Some((number, spec)) = self.schema.nodes.writable(LABELS) else {
+            return Ok(Vec::new());
+        };
+        let mut bytes = Vec::new();
+        let there = self.row(v)?.map_or(Ok(false), |row| row.get(number, &mut bytes))?;
+        match there.then(|| Value::decode(spec.ty, &bytes)).flatten() {
+            Some(Value::List(labels)) => Ok(labels
+                .into_iter()
+                .filter_map(|label| match label {
+                    Value::String(label) => Some(label),
+                    _ => None,
+                })
+                .collect()),
+            _ => Ok(Vec::new()),
+        }
+    }
+
     /// The labels of a node after a change of them.
     fn changed_labels(
         &self,
@@ -694,19 +713,7 @@ impl GraphState {
         add: &[String],
         remove: &[String],
     ) -> Result<Vec<String>> {
-        let mut labels = Vec::new();
-        let v = self.node(id)?;
-        if let Ok((number, spec)) = self.schema.nodes.find(LABELS) {
-            let values = self.values_of(v)?;
-            let found = values.iter().find(|(property, _)| *property == number);
-            let found = found.and_then(|(_, bytes)| Value::decode(spec.ty, bytes));
-            if let Some(Value::List(items)) = found {
-                labels.extend(items.into_iter().filter_map(|item| match item {
-                    Value::String(label) => Some(label),
-                    _ => None,
-                }));
-            }
-        }
+        let mut labels = self.labels_of(self.node(id)?)?;
         labels.retain(|label| !remove.contains(label));
         for label in add {
             if label.is_empty() {

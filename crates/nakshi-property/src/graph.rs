@@ -130,6 +130,11 @@ impl PropertyGraph {
         &self.0
     }
 
+    /// The state to change, which is copied first if anybody else holds it.
+    pub(super) fn state_mut(&mut self) -> &mut GraphState {
+        Arc::make_mut(&mut self.0)
+    }
+
     /// The same state, in which searches find only nodes of some buckets, and edges from them.
     #[must_use]
     pub fn within(&self, buckets: BucketSet) -> Self {

@@ -1,6 +1,6 @@
 //! The constraints of a graph, checked for what changes touch.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use nakshi_io::CancelToken;
 
@@ -88,7 +88,7 @@ pub(super) fn keep(state: &GraphState, touched: Touched, cancel: &CancelToken) -
         cancel.check()?;
         // A later change may have deleted it.
         let Some(v) = graph.internal(id)? else { continue };
-        let labels = labels(graph, v)?;
+        let labels = state.labels_of(v)?;
         for rule in constraints().filter(|rule| is_of(rule, &labels)) {
             keep_of_node(graph, rule, v)?;
         }
@@ -98,10 +98,11 @@ pub(super) fn keep(state: &GraphState, touched: Touched, cancel: &CancelToken) -
         let schema = &graph.state().schema;
         let Some(ty) = schema.edge_type(&edge.edge_type) else { continue };
         // The edge that leads back has the same properties.
-        let inverse = schema.inverse(ty).map(|inverse| schema.type_name(inverse).to_owned());
-        let types: BTreeSet<String> = [edge.edge_type.clone()].into_iter().chain(inverse).collect();
+        let inverse = schema.inverse(ty).map(|inverse| schema.type_name(inverse));
         let concerned = |rule: &&Rule| match &rule.of {
-            RuleTarget::Edges(of) => of.iter().any(|of| types.contains(of)),
+            RuleTarget::Edges(of) => {
+                of.iter().any(|of| *of == edge.edge_type || Some(of.as_str()) == inverse)
+            }
             RuleTarget::Nodes(_) => false,
         };
         for rule in constraints().filter(concerned) {
@@ -116,21 +117,6 @@ fn is_of(rule: &Rule, labels: &[String]) -> bool {
     match &rule.of {
         RuleTarget::Nodes(of) => of.iter().any(|label| labels.contains(label)),
         RuleTarget::Edges(_) => false,
-    }
-}
-
-fn labels(graph: &PropertyGraph, v: VertexId) -> Result<Vec<String>> {
-    let Some((number, spec)) = graph.property(false, LABELS) else { return Ok(Vec::new()) };
-    let bytes = graph.encoded_value(v, number)?;
-    match bytes.and_then(|bytes| Value::decode(spec.ty, &bytes)) {
-        Some(Value::List(labels)) => Ok(labels
-            .into_iter()
-            .filter_map(|label| match label {
-                Value::String(label) => Some(label),
-                _ => None,
-            })
-            .collect()),
-        _ => Ok(Vec::new()),
     }
 }
 

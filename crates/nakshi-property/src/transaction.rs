@@ -5,7 +5,7 @@
 //! Robinson, "On Optimistic Methods for Concurrency Control", TODS 1981: backward validation). A
 //! transaction that fails too often runs alone.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 use nakshi_io::CancelToken;
@@ -36,12 +36,14 @@ const ATTEMPTS: usize = 100;
 pub struct Transaction {
     store: Arc<PropertyStore>,
     begun: Begun,
-    /// The state with the transaction's own changes.
-    state: GraphState,
+    /// The state with the transaction's own changes, which notes what is read.
+    graph: PropertyGraph,
     reads: Arc<ReadSet>,
-    /// `state`, which notes what is read; made when it is asked for.
-    graph: OnceLock<PropertyGraph>,
     changes: Vec<Change>,
+    /// An earlier state, from which the changes are made anew after one that is impossible.
+    earlier: Savepoint,
+    /// The error that hindered that.
+    broken: Option<String>,
     /// Look-ups of the transaction itself: for changes that look up no edges, and for all changes if
     /// another handle is the writer.
     lookups: Option<Lookups>,
@@ -62,9 +64,9 @@ struct Begun {
 }
 
 /// A state of a transaction to which [`Transaction::restore`] goes back.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Savepoint {
-    state: GraphState,
+    graph: PropertyGraph,
     changes: usize,
 }
 
@@ -130,6 +132,9 @@ impl Transaction {
             _ => (store.snapshot().state().clone(), None),
         };
         drop(core);
+        let reads = Arc::new(ReadSet::new(&store.hasher, state.numbered()));
+        let noting = GraphState { reads: Some(Arc::clone(&reads)), ..state.clone() };
+        let graph = PropertyGraph::of(noting);
         Ok(Transaction {
             store: Arc::clone(store),
             begun: Begun {
@@ -137,10 +142,11 @@ impl Transaction {
                 base: Arc::clone(&state.base),
                 schema: Arc::clone(&state.schema),
             },
-            reads: Arc::new(ReadSet::new(&store.hasher, state.numbered())),
-            state,
-            graph: OnceLock::new(),
+            earlier: Savepoint { graph: graph.clone(), changes: 0 },
+            graph,
+            reads,
             changes: Vec::new(),
+            broken: None,
             lookups: None,
             session,
             turn,
@@ -149,12 +155,15 @@ impl Transaction {
     }
 
     /// The graph as the transaction sees it, with its own changes. What is read through it is compared
-    /// with other commits at the end; what was read before a change shows the state before it.
+    /// with other commits at the end; what was read before a change shows the state before it. A change costs
+    /// less while nobody holds the graph.
     pub fn graph(&self) -> &PropertyGraph {
-        self.graph.get_or_init(|| {
-            let reads = Some(Arc::clone(&self.reads));
-            PropertyGraph::of(GraphState { reads, ..self.state.clone() })
-        })
+        &self.graph
+    }
+
+    /// The graph as it was before some of the changes.
+    pub fn earlier(&self) -> &PropertyGraph {
+        &self.earlier.graph
     }
 
     /// The store.
@@ -169,14 +178,15 @@ impl Transaction {
 
     /// The state after the changes so far.
     pub fn savepoint(&self) -> Savepoint {
-        Savepoint { state: self.state.clone(), changes: self.changes.len() }
+        Savepoint { graph: self.graph.clone(), changes: self.changes.len() }
     }
 
     /// Undoes the changes since a savepoint of this transaction. What was read since stays noted.
     pub fn restore(&mut self, savepoint: Savepoint) {
         self.changes.truncate(savepoint.changes);
-        self.state = savepoint.state;
-        self.graph = OnceLock::new();
+        self.graph = savepoint.graph.clone();
+        self.earlier = savepoint;
+        self.broken = None;
     }
 
     /// Checks the constraints of the graph for all that was changed since a savepoint. A commit does that
@@ -186,7 +196,7 @@ impl Transaction {
     /// [`Error::Constraint`].
     pub fn check_constraints(&self, since: &Savepoint) -> Result<()> {
         let changes = self.changes.get(since.changes..).unwrap_or_default();
-        let graph = self.graph().state();
+        let graph = self.graph.state();
         keep(graph, Touched::by(changes, &graph.schema), &self.store.options.cancel)
     }
 
@@ -207,23 +217,58 @@ impl Transaction {
     /// [`Error::Invalid`] and [`Error::NoNode`] for an impossible change, which is not made; earlier
     /// ones stay.
     pub fn apply(&mut self, change: Change) -> Result<bool> {
+        self.usable()?;
         self.note(&change)?;
-        let mut next = self.state.clone();
-        next.refuse_unknown(&change)?;
-        let changed = match change.looks_up_edges() {
-            true => self.apply_with_writer(&change, &mut next)?,
-            false => next.apply_new(&change, self.own_lookups()?)?,
-        };
-        if changed {
-            self.state = next;
-            self.changes.push(change);
-            self.graph = OnceLock::new();
+        self.graph.state().refuse_unknown(&change)?;
+        let made = self.make(&change);
+        match made {
+            Ok(true) => self.changes.push(change),
+            // A share has taken names of properties from it.
+            Ok(false) if self.graph.state().base.entry().buckets.is_none() => {}
+            _ => self.make_anew(),
         }
-        Ok(changed)
+        made
+    }
+
+    fn usable(&self) -> Result<()> {
+        match &self.broken {
+            None => Ok(()),
+            Some(why) => Err(Error::Invalid(format!(
+                "the transaction has lost its state: after an impossible change, {why}; roll it back"
+            ))),
+        }
+    }
+
+    /// Makes a change; after an error the state is unusable.
+    fn make(&mut self, change: &Change) -> Result<bool> {
+        let mut graph = std::mem::replace(&mut self.graph, self.earlier.graph.clone());
+        let state = graph.state_mut();
+        // What the change itself depends on is noted.
+        let reads = state.reads.take();
+        let made = match change.looks_up_edges() {
+            true => self.make_with_writer(change, state),
+            false => self.own_lookups().and_then(|lookups| state.apply_new(change, lookups)),
+        };
+        state.reads = reads;
+        self.graph = graph;
+        made
+    }
+
+    /// Makes all changes anew that an earlier state does not have.
+    fn make_anew(&mut self) {
+        self.graph = self.earlier.graph.clone();
+        let changes = std::mem::take(&mut self.changes);
+        let missing = changes.get(self.earlier.changes..).unwrap_or_default();
+        let made = missing.iter().try_for_each(|change| self.make(change).map(|_| ()));
+        self.changes = changes;
+        match made {
+            Ok(()) => self.earlier = self.savepoint(),
+            Err(error) => self.broken = Some(error.to_string()),
+        }
     }
 
     /// Makes a change with the look-ups of the writer, which remember the edges of hubs.
-    fn apply_with_writer(&mut self, change: &Change, next: &mut GraphState) -> Result<bool> {
+    fn make_with_writer(&mut self, change: &Change, next: &mut GraphState) -> Result<bool> {
         let mut core = self.store.enter()?;
         let writing = core
             .writing
@@ -241,7 +286,7 @@ impl Transaction {
         Ok(match &mut self.lookups {
             Some(lookups) => lookups,
             none => {
-                let (base, cancel) = (&self.state.base, &self.store.options.cancel);
+                let (base, cancel) = (&self.begun.base, &self.store.options.cancel);
                 none.insert(Lookups::new(base.store()?, base.lookups(), cancel))
             }
         })
@@ -249,7 +294,7 @@ impl Transaction {
 
     /// Notes what a change depends on.
     fn note(&self, change: &Change) -> Result<()> {
-        let before = self.graph().state();
+        let before = self.graph.state();
         let node = |id: &ExternalId| -> Result<()> {
             let found = before.number(id)?;
             found.iter().for_each(|v| before.note(Subject::Existence(*v)));
@@ -344,6 +389,7 @@ impl Transaction {
     /// Ends the transaction, whose changes go to the writer if nothing has changed that matters to
     /// them. Returns the number of the commit, or of the state that was read if there are no changes.
     fn submit(&mut self, cancel: &CancelToken) -> Result<u64> {
+        self.usable()?;
         if self.changes.is_empty() {
             self.end();
             return Ok(self.begun.commit);

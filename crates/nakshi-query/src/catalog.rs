@@ -200,11 +200,26 @@ impl Procedure for Told {
     }
 }
 
-/// Columns of the commands that show what there is, as Neo4j has them.
-const SHOWN: [(&str, &[&str]); 5] = [
-    (
-        "SHOW INDEXES",
-        &[
+/// Procedures that `SHOW` calls. Their names are short, so that a call fits the command's place.
+pub(crate) const INDEXES: &str = "sh.ix";
+pub(crate) const CONSTRAINTS: &str = "sh.co";
+pub(crate) const FUNCTIONS: &str = "sh.fn";
+pub(crate) const PROCEDURES: &str = "sh.pr";
+pub(crate) const DATABASES: &str = "sh.db";
+
+/// Columns and kinds of a procedure that `SHOW` calls, as Neo4j has them.
+struct Shown {
+    name: &'static str,
+    columns: &'static [&'static str],
+    /// Words before the noun, and what the column at [`Shown::kind_at`] contains for them.
+    kinds: &'static [(&'static str, &'static str)],
+    kind_at: usize,
+}
+
+const SHOWN: [Shown; 5] = [
+    Shown {
+        name: INDEXES,
+        columns: &[
             "id",
             "name",
             "state",
@@ -218,10 +233,20 @@ const SHOWN: [(&str, &[&str]); 5] = [
             "lastRead",
             "readCount",
         ],
-    ),
-    (
-        "SHOW CONSTRAINTS",
-        &[
+        kinds: &[
+            ("ALL", ""),
+            ("RANGE", "RANGE"),
+            ("TEXT", "TEXT"),
+            ("POINT", "POINT"),
+            ("FULLTEXT", "FULLTEXT"),
+            ("LOOKUP", "LOOKUP"),
+            ("VECTOR", "VECTOR"),
+        ],
+        kind_at: 4,
+    },
+    Shown {
+        name: CONSTRAINTS,
+        columns: &[
             "id",
             "name",
             "type",
@@ -231,21 +256,57 @@ const SHOWN: [(&str, &[&str]); 5] = [
             "ownedIndex",
             "propertyType",
         ],
-    ),
-    ("SHOW FUNCTIONS", &["name", "category", "description"]),
-    ("SHOW PROCEDURES", &["name", "description", "mode", "worksOn"]),
-    ("SHOW DATABASES", &["name", "type", "access", "role", "currentStatus", "default", "home"]),
+        kinds: &[
+            ("ALL", ""),
+            ("UNIQUE", "UNIQUENESS"),
+            ("UNIQUENESS", "UNIQUENESS"),
+            ("NODE UNIQUENESS", "UNIQUENESS"),
+            ("KEY", "KEY"),
+            ("NODE KEY", "NODE_KEY"),
+            ("EXISTENCE", "EXISTENCE"),
+            ("PROPERTY EXISTENCE", "EXISTENCE"),
+            ("NODE PROPERTY EXISTENCE", "NODE_PROPERTY_EXISTENCE"),
+            ("RELATIONSHIP PROPERTY EXISTENCE", "RELATIONSHIP_PROPERTY_EXISTENCE"),
+        ],
+        kind_at: 2,
+    },
+    Shown {
+        name: FUNCTIONS,
+        columns: &["name", "category", "description"],
+        kinds: &[("ALL", ""), ("BUILT IN", "Cypher"), ("USER DEFINED", "User")],
+        kind_at: 1,
+    },
+    Shown {
+        name: PROCEDURES,
+        columns: &["name", "description", "mode", "worksOn"],
+        kinds: &[],
+        kind_at: 0,
+    },
+    Shown {
+        name: DATABASES,
+        columns: &["name", "type", "access", "role", "currentStatus", "default", "home"],
+        kinds: &[("DEFAULT", ""), ("HOME", ""), (DATABASE, DATABASE)],
+        kind_at: 0,
+    },
 ];
 
-/// A command that shows what there is.
-struct Shown {
-    name: &'static str,
+/// Name of the only database.
+const DATABASE: &str = "neo4j";
+
+/// Columns of a procedure that `SHOW` calls.
+pub(crate) fn shown_columns(name: &str) -> &'static [&'static str] {
+    SHOWN.iter().find(|shown| shown.name == name).map_or(&[], |shown| shown.columns)
+}
+
+/// A procedure that `SHOW` calls.
+struct Show {
+    shown: &'static Shown,
     signature: Signature,
     /// The procedures of the database.
     known: WithCatalog,
 }
 
-impl Procedure for Shown {
+impl Procedure for Show {
     fn signature(&self) -> &Signature {
         &self.signature
     }
@@ -254,16 +315,37 @@ impl Procedure for Shown {
         "Shows what there is."
     }
 
-    fn call(&self, caller: &Caller<'_>, _: &[Value]) -> Result<Called> {
-        let rows = match self.name {
-            "SHOW CONSTRAINTS" => rules::constraints(caller.graph),
-            "SHOW INDEXES" => rules::indexes(caller.graph),
-            "SHOW FUNCTIONS" => functions(),
-            "SHOW PROCEDURES" => self.known.procedures(),
-            "SHOW DATABASES" => databases(),
+    fn call(&self, caller: &Caller<'_>, arguments: &[Value]) -> Result<Called> {
+        let Shown { name, kinds, kind_at, .. } = self.shown;
+        let part = match arguments.first() {
+            Some(Value::String(kind)) => {
+                let found = kinds.iter().find(|(known, _)| *known == &**kind);
+                if found.is_none() && *name == DATABASES {
+                    // There is no database of that name.
+                    return Ok(Box::new(std::iter::empty()));
+                }
+                let all = kinds.iter().map(|(kind, _)| *kind).collect::<Vec<_>>().join(", ");
+                let message = match all.as_str() {
+                    "" => format!("SHOW takes no words before the noun here, and there is {kind}"),
+                    all => format!("SHOW does not know {kind} here; it knows {all}"),
+                };
+                found.ok_or_else(|| QueryError::of_argument(message))?.1
+            }
+            _ => "",
+        };
+        let rows = match *name {
+            CONSTRAINTS => rules::constraints(caller.graph),
+            INDEXES => rules::indexes(caller.graph),
+            FUNCTIONS => functions(),
+            PROCEDURES => self.known.procedures(),
+            DATABASES => databases(),
             _ => Vec::new(),
         };
-        Ok(Box::new(rows.into_iter().map(Ok)))
+        let is_wanted = move |row: &Row| match row.get(*kind_at) {
+            Some(Value::String(kind)) => kind.contains(part),
+            _ => false,
+        };
+        Ok(Box::new(rows.into_iter().filter(is_wanted).map(Ok)))
     }
 }
 
@@ -280,7 +362,7 @@ fn databases() -> Vec<Row> {
     let text = Value::text;
     let (yes, access) = (Value::Bool(true), text("read-write"));
     let row = [
-        text("neo4j"),
+        text(DATABASE),
         text("standard"),
         access,
         text("primary"),
@@ -312,11 +394,15 @@ impl WithCatalog {
         names.into_iter().filter_map(row).collect()
     }
 
-    fn shown(&self, name: &str) -> Option<Shown> {
-        let (name, columns) = SHOWN.iter().find(|(known, _)| *known == name)?;
-        let columns = columns.iter().map(|name| ((*name).to_owned(), ProcedureType::Any)).collect();
-        let signature = Signature { columns, ..Signature::default() };
-        Some(Shown { name, signature, known: self.clone() })
+    fn show(&self, name: &str) -> Option<Show> {
+        let shown = SHOWN.iter().find(|shown| shown.name == name)?;
+        let any = |name: &&str| ((*name).to_owned(), ProcedureType::Any);
+        let signature = Signature {
+            arguments: vec![("kind".to_owned(), ProcedureType::String)],
+            optional: 1,
+            columns: shown.columns.iter().map(any).collect(),
+        };
+        Some(Show { shown, signature, known: self.clone() })
     }
 }
 
@@ -333,8 +419,8 @@ fn told((_, about, columns, tell): Entry, takes: &[(&str, ProcedureType)]) -> To
 
 impl Procedures for WithCatalog {
     fn find(&self, name: &str) -> Option<Arc<dyn Procedure>> {
-        if let Some(shown) = self.shown(name) {
-            return Some(Arc::new(shown));
+        if let Some(show) = self.show(name) {
+            return Some(Arc::new(show));
         }
         if name.eq_ignore_ascii_case(META.0) {
             return Some(Arc::new(told(META, &[("config", ProcedureType::Map)])));

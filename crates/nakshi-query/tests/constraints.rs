@@ -281,6 +281,24 @@ fn commands_declare_show_and_drop() {
     );
     // Unique properties and keys have an index in Neo4j.
     assert_eq!(shown("SHOW INDEXES YIELD name").len(), 8);
+    let narrowed = [
+        ("SHOW CONSTRAINTS YIELD name WHERE name = 'one' RETURN name", "'one'"),
+        ("SHOW EXISTENCE CONSTRAINTS YIELD name ORDER BY name LIMIT 1", "'arrow'"),
+        ("SHOW NODE KEY CONSTRAINTS YIELD type AS `the type`", "'NODE_KEY'"),
+        ("SHOW FULLTEXT INDEX YIELD *, name AS n RETURN n", "'five'"),
+        ("SHOW INDEXES YIELD name AS n SKIP 1 WHERE n = 'two' RETURN count(n) AS c", "1"),
+    ];
+    for (text, expected) in narrowed {
+        assert_eq!(shown(text), [expected], "{text}");
+    }
+    for (text, class) in [
+        ("SHOW SMALL INDEXES", Class::Argument),
+        ("SHOW INDEXES OF x", Class::Syntax),
+        ("SHOW INDEXES YIELD nothing", Class::Syntax),
+        ("SHOW", Class::Syntax),
+    ] {
+        assert_eq!(classed(&database, text), class, "{text}");
+    }
     // Those are there already, or are not.
     ask(&database, "CREATE CONSTRAINT IF NOT EXISTS FOR (m:Person) REQUIRE m.id IS UNIQUE")
         .unwrap();

@@ -232,6 +232,15 @@ fn commands_show_what_there_is() {
             "'db.schema.visualization'"
         ]
     );
-    assert_eq!(run(&database, "SHOW DATABASES").unwrap().len(), 1);
-    assert!(run(&database, "SHOW FUNCTIONS").unwrap().len() > 50);
+    for (text, rows) in [
+        ("SHOW DATABASES", 1),
+        ("SHOW HOME DATABASE", 1),
+        ("SHOW DATABASE neo4j YIELD name", 1),
+        ("SHOW DATABASE other YIELD name", 0),
+        ("SHOW USER DEFINED FUNCTIONS", 0),
+        ("SHOW PROCEDURES EXECUTABLE YIELD name ORDER BY name SKIP 2 LIMIT 3", 3),
+    ] {
+        assert_eq!(run(&database, text).unwrap().len(), rows, "{text}");
+    }
+    assert!(run(&database, "SHOW BUILT IN FUNCTIONS").unwrap().len() > 50);
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use nakshi_io::CancelToken;
 use nakshi_property::{
-    Change, EdgeNumbers, EdgePlace, LABELS, PropertySpec, Transaction, Value as Stored,
+    Change, EdgeNumbers, EdgePlace, LABELS, PropertyGraph, PropertySpec, Transaction,
+    Value as Stored,
 };
 use nakshi_store::ExternalId;
 
@@ -86,13 +87,18 @@ impl Writer {
     }
 
     fn apply(&mut self, view: &mut Arc<View>, change: Change) -> Result<()> {
-        self.transaction.apply(change)?;
-        let graph = self.transaction.graph().clone();
+        // While the view holds the graph, a change copies what it touches.
+        Self::show(view, self.transaction.earlier().clone());
+        let made = self.transaction.apply(change);
+        Self::show(view, self.transaction.graph().clone());
+        Ok(made.map(|_| ())?)
+    }
+
+    fn show(view: &mut Arc<View>, graph: PropertyGraph) {
         match Arc::get_mut(view) {
             Some(view) => view.graph = graph,
             None => *view = Arc::new(view.with(graph)),
         }
-        Ok(())
     }
 
     /// Commits, and goes on in another transaction on the state after that.

@@ -14,7 +14,6 @@ use decypher::ast::query::{
     CallSubquery, InTransactions, OnErrorBehavior, QueryBody, ReadingClause, RegularQuery,
     SinglePartBody, SinglePartQuery, SingleQuery, SingleQueryKind, UpdatingClause,
 };
-use decypher::ast::schema::{Show, ShowKind, ShowYieldItem, ShowYieldSpec};
 
 use super::expressions::{Chain, Subqueries};
 use super::projections::{Body, Columns};
@@ -43,8 +42,7 @@ pub(super) fn statement(
         }
         QueryBody::Regular(regular) => resolver.regular(regular)?,
         QueryBody::Standalone(call) => resolver.standalone(call)?,
-        QueryBody::Show(show) => resolver.show(show)?,
-        QueryBody::SchemaCommand(_) | QueryBody::Use(_) => {
+        QueryBody::SchemaCommand(_) | QueryBody::Show(_) | QueryBody::Use(_) => {
             let message = "commands on databases are not supported";
             return Err(QueryError::compile(Class::Unsupported, "UnexpectedSyntax", message, None));
         }
@@ -441,34 +439,6 @@ impl Resolver<'_> {
         Ok((yields, columns))
     }
 
-    /// A command that shows what there is: the call of a procedure of that name.
-    fn show(&mut self, show: &Show) -> Result<(Query, Columns)> {
-        let (name, at) = (show_name(&show.kind), show.span.start);
-        let found = self.procedures.find(name);
-        let Some(procedure) = found.filter(|_| show.return_clause.is_none()) else {
-            let message = format!("{name} is not supported in this form; leave out RETURN");
-            let place = Some((self.text, at));
-            return Err(QueryError::compile(
-                Class::Unsupported,
-                "UnexpectedSyntax",
-                message,
-                place,
-            ));
-        };
-        let signature = procedure.signature();
-        let wanted = match &show.yield_items {
-            Some(ShowYieldSpec::Items(items)) => items.iter().map(shown).collect(),
-            Some(ShowYieldSpec::Star { .. }) | None => every(signature, at),
-        };
-        let (yields, columns) = self.yields(name, signature, &wanted)?;
-        let filter = show.where_clause.as_ref().map(|filter| self.expr(filter)).transpose()?;
-        let (name, arguments) = (Arc::from(name), Vec::new());
-        let call = ProcedureCall { name, arguments, yields, filter, passes: false };
-        let slots = columns.iter().map(|(_, slot)| *slot).collect();
-        let branch = Branch { clauses: vec![Clause::Call(call)], columns: slots };
-        Ok((one_branch(branch), columns))
-    }
-
     /// Parameters with the names of the arguments.
     fn implicit_arguments(&mut self, signature: &Signature) -> Vec<Expr> {
         let needed = signature.arguments.len().saturating_sub(signature.optional);
@@ -485,23 +455,6 @@ type Yielded<'t> = (&'t str, &'t str, usize);
 /// All columns of a procedure, under their own names.
 fn every(signature: &Signature, at: usize) -> Vec<Yielded<'_>> {
     signature.columns.iter().map(|(name, _)| (&**name, &**name, at)).collect()
-}
-
-/// The procedure of a command that shows what there is.
-fn show_name(kind: &ShowKind) -> &'static str {
-    match kind {
-        ShowKind::Indexes => "SHOW INDEXES",
-        ShowKind::Constraints => "SHOW CONSTRAINTS",
-        ShowKind::Functions => "SHOW FUNCTIONS",
-        ShowKind::Procedures => "SHOW PROCEDURES",
-        ShowKind::Databases | ShowKind::Database(_) => "SHOW DATABASES",
-    }
-}
-
-fn shown(item: &ShowYieldItem) -> Yielded<'_> {
-    let column = &item.procedure_field;
-    let alias = item.alias.as_ref().map_or(&*column.name, |alias| &*alias.name.name);
-    (&column.name, alias, column.span.start)
 }
 
 fn yielded(item: &YieldItem) -> Yielded<'_> {

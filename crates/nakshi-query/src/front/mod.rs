@@ -1,10 +1,11 @@
 //! From the text of a query to the resolved query: the only module that knows the crate `decypher`.
 //!
-//! - `mend` works around what `decypher` does not read, and `transactions` makes calls of commands
+//! - `mend` works around what `decypher` does not read
+//! - `words` reads the commands that `decypher` does not: `show` makes calls of those that show what there is,
+//!   and `schema` resolves those on constraints and indexes
 //! - `diagnose` gives its errors the names that openCypher's compatibility kit has
 //! - `scope` gives variables their slots
 //! - `grouping` mends how operators bind
-//! - `schema` reads commands on constraints and indexes
 //! - `expressions`, `patterns`, `clauses` and `projections` resolve what they are called after, and refuse
 //!   what `decypher` lets through
 
@@ -17,7 +18,8 @@ mod patterns;
 mod projections;
 mod schema;
 mod scope;
-mod transactions;
+mod show;
+mod words;
 
 use decypher::syntax::SyntaxNode;
 use decypher::{CypherError, Parse, Query};
@@ -36,7 +38,7 @@ pub(crate) fn statement(text: &str, procedures: &dyn Procedures) -> Result<State
     if let Some(change) = schema::command(text, skipped)? {
         return Ok(clauses::schema(change, mode));
     }
-    let mended = transactions::mend(mend::mend(text, skipped)?);
+    let mended = show::mend(mend::mend(text, skipped)?)?;
     let (query, tree) = parsed(&mended).or_else(|error| {
         // A query may end with a subquery, which `decypher` does not take.
         let finished = format!("{}\nFINISH", mended.trim_end().trim_end_matches(';'));
