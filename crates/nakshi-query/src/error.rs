@@ -102,6 +102,11 @@ impl Class {
         }
     }
 
+    /// The first class that the compatibility kit has under a name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        ALL.into_iter().find(|class| class.name() == name)
+    }
+
     /// The class of a number that [`Class::number`] has given.
     pub fn of_number(number: u32) -> Option<Self> {
         ALL.get(number as usize).copied()

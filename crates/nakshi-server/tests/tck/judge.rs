@@ -1,19 +1,16 @@
 //! Runs a case and judges what it gives.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use gherkin::Step;
-use nakshi_property::{LoadOptions, PropertyStore, load};
-use nakshi_query::{Database, Options, Parameters, Phase, QueryError, Row};
-use nakshi_store::OpenOptions;
-use nakshi_store::import::Hooks;
-use tempfile::TempDir;
+use nakshi_query::{Class, Phase};
 
+use crate::door::{Answer, Door, Fault, Parameters, Sort};
 use crate::expected::Expected;
-use crate::procedures::Known;
 use crate::scenario::Case;
+
+/// How a step begins that has a procedure.
+const PROCEDURE: &str = "there exists a procedure";
 
 /// Kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,34 +36,6 @@ fn fail<T>(kind: Kind, what: impl Into<String>) -> Judged<T> {
     Err(Failure { kind, what: what.into() })
 }
 
-/// A directory in memory, if there is one.
-pub fn home(number: usize) -> TempDir {
-    let memory = Path::new("/dev/shm");
-    let prefix = format!("nakshi-tck-{number}-");
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix);
-    match memory.is_dir() {
-        true => builder.tempdir_in(memory).unwrap(),
-        false => builder.tempdir().unwrap(),
-    }
-}
-
-/// A store without nodes, which cases begin with a copy of.
-pub fn template(home: &Path) -> PathBuf {
-    let path = home.join("empty.nakshi");
-    let options = LoadOptions { allow_empty: true, shards: Some(1), ..LoadOptions::default() };
-    load(&path, Vec::new(), Vec::new(), &options, &Hooks::default()).unwrap();
-    path
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
-    }
-}
-
 /// The parts of a graph: ids of nodes and edges, labels, and properties.
 #[derive(Debug, Default, PartialEq)]
 struct Census {
@@ -76,79 +45,52 @@ struct Census {
     properties: BTreeSet<String>,
 }
 
-fn census(database: &Database) -> Census {
+fn census(door: &mut dyn Door) -> Census {
     let mut found = Census::default();
-    let rows = |text: &str| {
-        let mut cursor = database.run(text, Parameters::new(), &Options::default()).unwrap();
-        cursor.next(usize::MAX).unwrap()
-    };
-    for row in rows("MATCH (n) RETURN n") {
-        let [nakshi_query::Value::Node(node)] = &row[..] else { panic!("{row:?}") };
-        let id = node.element_id();
-        found.labels.extend(node.labels().iter().map(|label| label.to_string()));
-        let entries = node.properties().iter();
-        found.properties.extend(entries.map(|(name, value)| format!("{id}.{name}={value}")));
-        found.nodes.insert(id.to_owned());
-    }
-    for row in rows("MATCH ()-[r]->() RETURN r") {
-        let [nakshi_query::Value::Relationship(edge)] = &row[..] else { panic!("{row:?}") };
-        let id = edge.element_id();
-        let entries = edge.properties().iter();
-        found.properties.extend(entries.map(|(name, value)| format!("{id}.{name}={value}")));
-        found.edges.insert(id.to_owned());
+    let mut rows = |text: &str| door.ask(text, &Parameters::new()).unwrap().rows;
+    let mut parts = rows("MATCH (n) RETURN elementId(n), labels(n), properties(n)");
+    parts.extend(rows("MATCH ()-[r]->() RETURN elementId(r), null, properties(r)"));
+    for part in parts {
+        let [Expected::Text(id), labels, Expected::Map(properties)] = &part[..] else {
+            panic!("{part:?}")
+        };
+        let entries = properties.iter();
+        found.properties.extend(entries.map(|(name, value)| format!("{id}.{name}={value:?}")));
+        match labels {
+            Expected::List(labels) => {
+                found.labels.extend(labels.iter().map(|label| format!("{label:?}")));
+                found.nodes.insert(id.clone());
+            }
+            _ => {
+                found.edges.insert(id.clone());
+            }
+        }
     }
     found
 }
 
-/// The result of the query that a case asks about.
-struct Answer {
-    columns: Vec<String>,
-    rows: Vec<Row>,
-}
-
-struct Judge {
-    database: Option<Database>,
-    store: Arc<PropertyStore>,
-    procedures: Known,
+struct Judge<'d> {
+    door: &'d mut dyn Door,
     parameters: Parameters,
     before: Census,
-    answer: Option<Result<Answer, QueryError>>,
+    answer: Option<Result<Answer, Fault>>,
 }
 
-/// Runs a case; `graphs` are the queries that make the named graphs.
-pub fn run(case: &Case, home: &Path, template: &Path, graphs: &BTreeMap<String, String>) -> Judged {
-    let path = home.join("g.nakshi");
-    if path.exists() {
-        std::fs::remove_dir_all(&path).unwrap();
+/// Runs a case, and returns true, or false for one that this door cannot run; `graphs` are the queries that make
+/// the named graphs.
+pub fn run(case: &Case, door: &mut dyn Door, graphs: &BTreeMap<String, String>) -> Judged<bool> {
+    door.empty();
+    let procedures = case.steps.iter().filter(|step| step.value.starts_with(PROCEDURE));
+    if !procedures.fold(true, |all, step| door.add_procedure(step) && all) {
+        return Ok(false);
     }
-    copy(template, &path);
-    let store = PropertyStore::open(&path, &OpenOptions::default()).unwrap().shared();
-    let mut judge = Judge {
-        database: None,
-        store,
-        procedures: Known::default(),
-        parameters: Parameters::new(),
-        before: Census::default(),
-        answer: None,
-    };
-    case.steps.iter().try_for_each(|step| judge.step(step, graphs))
+    let (parameters, before) = (Parameters::new(), Census::default());
+    let mut judge = Judge { door, parameters, before, answer: None };
+    case.steps.iter().try_for_each(|step| judge.step(step, graphs))?;
+    Ok(true)
 }
 
-impl Judge {
-    fn database(&mut self) -> &Database {
-        let (store, procedures) = (&self.store, &mut self.procedures);
-        self.database.get_or_insert_with(|| {
-            Database::new(Arc::clone(store)).with_procedures(Arc::new(std::mem::take(procedures)))
-        })
-    }
-
-    fn query(&mut self, text: &str) -> Result<Answer, QueryError> {
-        let parameters = self.parameters.clone();
-        let mut cursor = self.database().run(text, parameters, &Options::default())?;
-        let columns = cursor.columns().iter().map(|name| name.to_string()).collect();
-        Ok(Answer { columns, rows: cursor.next(usize::MAX)? })
-    }
-
+impl Judge<'_> {
     fn step(&mut self, step: &Step, graphs: &BTreeMap<String, String>) -> Judged {
         let text = step.docstring.as_deref().unwrap_or_default().trim();
         let what = step.value.as_str();
@@ -160,23 +102,19 @@ impl Judge {
             "having executed:" => self.prepare(text),
             "parameters are:" => {
                 for row in &step.table.as_ref().unwrap().rows {
-                    let value = Expected::parse(&row[1]).to_value();
-                    self.parameters.insert(row[0].as_str().into(), value);
+                    self.parameters.insert(row[0].clone(), Expected::parse(&row[1]));
                 }
                 Ok(())
             }
             "executing query:" | "executing control query:" => {
-                self.before = census(self.database());
-                self.answer = Some(self.query(text));
+                self.before = census(self.door);
+                self.answer = Some(self.door.ask(text, &self.parameters));
                 Ok(())
             }
             "no side effects" => self.side_effects(&[]),
             "the side effects should be:" => self.side_effects(&step.table.as_ref().unwrap().rows),
             "the result should be empty" => self.rows(&[], false, false),
-            what if what.starts_with("there exists a procedure") => {
-                self.procedures.add(step);
-                Ok(())
-            }
+            what if what.starts_with(PROCEDURE) => Ok(()),
             what if what.starts_with("the result should be") => {
                 let (ordered, sorted) = (what.contains("in order"), what.contains("ignoring"));
                 self.rows(&step.table.as_ref().unwrap().rows, ordered, sorted)
@@ -187,24 +125,20 @@ impl Judge {
     }
 
     fn prepare(&mut self, text: &str) -> Judged {
-        match self.query(text) {
+        match self.door.ask(text, &self.parameters) {
             Ok(_) => Ok(()),
-            Err(error) => {
-                fail(Kind::Error, format!("before the query: {error} [{}]", error.detail()))
-            }
+            Err(fault) => fail(Kind::Error, format!("before the query: {fault}")),
         }
     }
 
     fn rows(&mut self, table: &[Vec<String>], ordered: bool, sorted: bool) -> Judged {
         let answer = match self.answer.as_ref().unwrap() {
             Ok(answer) => answer,
-            Err(error) => return fail(Kind::Error, format!("{error} [{}]", error.detail())),
+            Err(fault) => return fail(Kind::Error, fault.to_string()),
         };
         let form = |value: Expected| if sorted { value.without_order() } else { value };
-        let found = answer
-            .rows
-            .iter()
-            .map(|row| row.iter().map(|value| form(Expected::of(value))).collect());
+        let found =
+            answer.rows.iter().map(|row| row.iter().map(|value| form(value.clone())).collect());
         let mut found: Vec<Vec<Expected>> = found.collect();
         let Some((header, rows)) = table.split_first() else {
             return match found.is_empty() {
@@ -234,7 +168,7 @@ impl Judge {
     }
 
     fn side_effects(&mut self, table: &[Vec<String>]) -> Judged {
-        let after = census(self.database());
+        let after = census(self.door);
         let before = &self.before;
         let mut found = BTreeMap::new();
         let mut count = |name: &str, before: &BTreeSet<String>, after: &BTreeSet<String>| {
@@ -266,22 +200,25 @@ impl Judge {
         let (class, rest) = what.split_once(" should be raised at ").unwrap();
         let class = class.trim_start_matches("an ").trim_start_matches("a ");
         let (phase, detail) = rest.split_once(": ").unwrap();
-        let error = match self.answer.as_ref().unwrap() {
+        let fault = match self.answer.as_ref().unwrap() {
             Ok(_) => return fail(Kind::WrongError, format!("no error, and {what}")),
-            Err(error) => error,
+            Err(fault) => fault,
         };
-        let phase_fits = match phase {
-            "compile time" => error.phase() == Phase::Compile,
-            "runtime" => error.phase() == Phase::Run,
-            _ => true,
+        let fits = match &fault.sort {
+            Sort::Whole(found, at, own) => {
+                let in_phase = match phase {
+                    "compile time" => *at == Phase::Compile,
+                    "runtime" => *at == Phase::Run,
+                    _ => true,
+                };
+                found.name() == class && in_phase && (detail == "*" || **own == *detail)
+            }
+            // A client is told no phase and no detail.
+            Sort::Code(code) => Class::of_name(class).is_some_and(|class| class.code() == code),
         };
-        if error.class().name() == class
-            && phase_fits
-            && (detail == "*" || error.detail() == detail)
-        {
-            return Ok(());
+        match fits {
+            true => Ok(()),
+            false => fail(Kind::WrongError, format!("{fault}, and {what}")),
         }
-        let found = format!("{} {:?} {}", error.class().name(), error.phase(), error.detail());
-        fail(Kind::WrongError, format!("{found} ({error}), and {what}"))
     }
 }

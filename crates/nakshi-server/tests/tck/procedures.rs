@@ -1,7 +1,7 @@
 //! The procedures of scenarios, whose rows a table has.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use gherkin::Step;
 use nakshi_query::{
@@ -41,7 +41,7 @@ impl Procedure for Looked {
 }
 
 /// The procedures of a scenario.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Known(BTreeMap<String, Arc<dyn Procedure>>);
 
 impl Procedures for Known {
@@ -69,6 +69,26 @@ impl Known {
         let rows = step.table.iter().flat_map(|table| table.rows.iter().skip(1));
         let rows = rows.map(|row| row.iter().map(|cell| Expected::parse(cell)).collect()).collect();
         self.0.insert(name.trim().to_owned(), Arc::new(Looked { signature, rows }));
+    }
+}
+
+/// The procedures of a server that runs already.
+#[derive(Default)]
+pub struct Shared(Mutex<Known>);
+
+impl Shared {
+    pub fn add(&self, step: &Step) {
+        self.0.lock().unwrap().add(step);
+    }
+}
+
+impl Procedures for Shared {
+    fn find(&self, name: &str) -> Option<Arc<dyn Procedure>> {
+        self.0.lock().unwrap().find(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.lock().unwrap().names()
     }
 }
 
