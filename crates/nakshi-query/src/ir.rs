@@ -212,6 +212,8 @@ pub(crate) struct NodePattern {
     pub(crate) bound: bool,
     pub(crate) labels: Option<Labels>,
     pub(crate) properties: Option<Expr>,
+    /// What else the node has to be: `(a WHERE ...)`.
+    pub(crate) condition: Option<Expr>,
 }
 
 /// An edge of a pattern.
@@ -225,13 +227,19 @@ pub(crate) struct EdgePattern {
     /// Least and greatest number of edges; `None` for exactly one, which is no list.
     pub(crate) length: Option<(u64, Option<u64>)>,
     pub(crate) properties: Option<Expr>,
+    /// What else the edge has to be: `-[r WHERE ...]-`.
+    pub(crate) condition: Option<Expr>,
 }
 
 /// Which shortest paths are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shortest {
-    One,
+    /// So many, the shortest first.
+    First(u64),
+    /// All of the least length.
     All,
+    /// All of so many lengths, the least first.
+    Groups(u64),
 }
 
 /// A path of a pattern.
@@ -380,7 +388,12 @@ pub(crate) enum Clause {
         slot: Slot,
     },
     /// `CALL { ... }`: rows of another query for each row, perhaps in transactions of their own.
-    Subquery(Box<Query>, Option<Batches>),
+    Subquery {
+        query: Box<Query>,
+        /// True if a row stays for which it finds nothing.
+        optional: bool,
+        batches: Option<Batches>,
+    },
     Schema(SchemaChange),
 }
 
@@ -394,7 +407,7 @@ impl Clause {
             | Clause::Delete { .. }
             | Clause::Foreach { .. }
             | Clause::Schema(_) => true,
-            Clause::Subquery(query, _) => query.writes(),
+            Clause::Subquery { query, .. } => query.writes(),
             _ => false,
         }
     }
@@ -425,8 +438,10 @@ impl Query {
 
     /// Returns true if it commits while it runs.
     pub(crate) fn commits(&self) -> bool {
-        let commits =
-            |clause: &Clause| matches!(clause, Clause::Subquery(query, Some(_)) if query.writes());
+        let commits = |clause: &Clause| match clause {
+            Clause::Subquery { query, batches: Some(_), .. } => query.writes(),
+            _ => false,
+        };
         self.branches.iter().flat_map(|branch| &branch.clauses).any(commits)
     }
 

@@ -109,11 +109,14 @@ impl Planner {
                 let (source, headers) = (source.clone(), *headers);
                 Plan::LoadCsv { input, source, headers, separator: *separator, slot: *slot }
             }
-            Clause::Subquery(query, batches) => {
+            Clause::Subquery { query, optional, batches } => {
                 let inner = self.query(query, Arc::new(Plan::Argument));
                 let (returns, writes) = (query.returns(), query.writes());
                 let batches = batches.clone().filter(|_| writes);
-                Plan::Apply { input, inner, returns, writes, batches }
+                match *optional && returns {
+                    true => Plan::Optional { input, inner, slots: query.columns.clone() },
+                    false => Plan::Apply { input, inner, returns, writes, batches },
+                }
             }
         })
     }
@@ -242,8 +245,10 @@ impl<'p> Search<'p> {
             conditions.extend(node_conditions(node));
         }
         let edges = search.links.iter().filter(|link| link.edge.length.is_none());
-        conditions
-            .extend(edges.flat_map(|link| entries(link.edge.slot, link.edge.properties.as_ref())));
+        for link in edges {
+            conditions.extend(entries(link.edge.slot, link.edge.properties.as_ref()));
+            conditions.extend(link.edge.condition.iter().flat_map(conjunctions));
+        }
         conditions.extend(filter.into_iter().flat_map(conjunctions));
         for condition in conditions {
             let needs = free_slots(&condition);
@@ -415,6 +420,7 @@ fn node_conditions(node: &NodePattern) -> Vec<Expr> {
         found.push(Expr::HasLabels(Box::new(Expr::Slot(node.slot)), labels.clone()));
     }
     found.extend(entries(node.slot, node.properties.as_ref()));
+    found.extend(node.condition.iter().flat_map(conjunctions));
     found
 }
 

@@ -38,11 +38,11 @@ impl Terms {
         let time = if wanted.is_zero() { self.time } else { wanted.min(self.time) };
         Options {
             cancel: self.cancel.clone(),
-            stop: None,
             deadline: Instant::now().checked_add(time),
             memory: Some(less(request.memory, self.memory)),
             read_only: self.refusal.is_some(),
             user: self.user.clone(),
+            ..Options::default()
         }
     }
 }

@@ -158,8 +158,8 @@ fn answer(
         deadline: Instant::now().checked_add(served.limits.time),
         memory: Some(served.limits.statement_bytes),
         read_only: refusal.is_some(),
-        stop: None,
         user: shown.asker().user(),
+        ..Options::default()
     };
     let ran = watched.work(|| served.database.run(&asked.statement, given, &options));
     let mut cursor = ran.map_err(|error| match refusal {

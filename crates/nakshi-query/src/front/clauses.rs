@@ -16,8 +16,9 @@ use decypher::ast::query::{
 };
 
 use super::expressions::{Chain, Subqueries};
+use super::notes::{Imports, Scoped};
 use super::projections::{Body, Columns};
-use super::scope::Resolver;
+use super::scope::{Resolver, Scope};
 use crate::error::{Class, QueryError, Result};
 use crate::ir::{
     Batches, Branch, Clause, Expr, Mode, Name, OnError, PathPattern, ProcedureCall, Query,
@@ -76,6 +77,26 @@ pub(super) fn schema(change: SchemaChange, mode: Mode) -> Statement {
     }
 }
 
+/// Returns true for a query whose first clause is `WITH`.
+fn begins_with_with(single: &SingleQuery) -> bool {
+    let SingleQueryKind::MultiPart(parts) = &single.kind else { return false };
+    parts
+        .parts
+        .first()
+        .is_some_and(|part| part.reading_clauses.is_empty() && part.updating_clauses.is_empty())
+}
+
+/// The expression of a query that is `RETURN` and nothing else.
+pub(super) fn only_item(query: &decypher::Query) -> Option<Expression> {
+    let [QueryBody::SingleQuery(single)] = query.statements.as_slice() else { return None };
+    let SingleQueryKind::SinglePart(part) = &single.kind else { return None };
+    let SinglePartBody::Return(returned) = &part.body else { return None };
+    match (part.reading_clauses.as_slice(), returned.items.as_slice()) {
+        ([], [one]) => Some(one.expression.clone()),
+        _ => None,
+    }
+}
+
 fn one_branch(branch: Branch) -> Query {
     Query { columns: branch.columns.clone(), branches: vec![branch], all: true }
 }
@@ -83,6 +104,10 @@ fn one_branch(branch: Branch) -> Query {
 impl Resolver<'_> {
     fn regular(&mut self, regular: &RegularQuery) -> Result<(Query, Columns)> {
         let scope = self.scope.clone();
+        let isolated = std::mem::take(&mut self.isolated);
+        if isolated && !begins_with_with(&regular.single_query) {
+            self.scope.clear();
+        }
         let (branch, columns) = self.single(&regular.single_query)?;
         if regular.unions.is_empty() {
             return Ok((one_branch(branch), columns));
@@ -92,6 +117,9 @@ impl Resolver<'_> {
         let mut query = Query { branches: vec![branch], all, columns: slots.clone() };
         for union in &regular.unions {
             self.scope.clone_from(&scope);
+            if isolated && !begins_with_with(&union.single_query) {
+                self.scope.clear();
+            }
             let (mut branch, own) = self.single(&union.single_query)?;
             let mut in_order = Vec::with_capacity(columns.len());
             for (name, _) in &columns {
@@ -177,13 +205,38 @@ impl Resolver<'_> {
             Some(asked) => Some(self.batches(asked)?),
             None => None,
         };
+        let scoped = self.notes.subqueries.get(&call.span.start).cloned();
+        let optional = scoped.as_ref().is_some_and(|scoped| scoped.optional);
         let outer = std::mem::replace(&mut self.inner, true);
-        let (query, columns) = self.within(|it| it.regular(&call.query))?;
+        let (query, columns) = self.within(|it| {
+            match scoped {
+                Some(Scoped { imports: Imports::All, .. }) => {}
+                Some(Scoped { imports: Imports::Some(names), .. }) => it.scope = it.named(names)?,
+                None => it.isolated = true,
+            }
+            it.regular(&call.query)
+        })?;
         self.inner = outer;
+        if optional && query.writes() {
+            let message = "OPTIONAL CALL with a subquery that changes the graph";
+            return Err(self.refuse("UnexpectedSyntax", message, call.span.start));
+        }
         for (name, slot) in columns {
             self.scope.insert(name, slot);
         }
-        Ok(Clause::Subquery(Box::new(query), batches))
+        Ok(Clause::Subquery { query: Box::new(query), optional, batches })
+    }
+
+    /// The variables with some names.
+    fn named(&self, names: Vec<(String, usize)>) -> Result<Scope> {
+        let known = |(name, at): (String, usize)| match self.scope.get_key_value(name.as_str()) {
+            Some((name, slot)) => Ok((Arc::clone(name), *slot)),
+            None => {
+                let message = format!("variable '{name}' is not defined");
+                Err(self.refuse("UndefinedVariable", message, at))
+            }
+        };
+        names.into_iter().map(known).collect()
     }
 
     fn batches(&mut self, asked: &InTransactions) -> Result<Batches> {
@@ -227,21 +280,28 @@ impl Resolver<'_> {
 
     fn create(&mut self, create: &Create) -> Result<Clause> {
         let paths = self.paths(&create.pattern.parts)?;
-        self.refuse_bound_edges(&paths, create.span.start)?;
+        self.refuse_to_create(&paths, create.span.start)?;
         Ok(Clause::Create(paths))
     }
 
-    /// Refuses to create an edge that is there already.
-    fn refuse_bound_edges(&self, paths: &[PathPattern], at: usize) -> Result<()> {
-        match paths.iter().flat_map(|path| &path.edges).any(|edge| edge.bound) {
-            true => Err(self.refuse("VariableAlreadyBound", "the edge is there already", at)),
-            false => Ok(()),
+    /// Refuses to create an edge that is there already, and what has to meet a condition.
+    fn refuse_to_create(&self, paths: &[PathPattern], at: usize) -> Result<()> {
+        let mut edges = paths.iter().flat_map(|path| &path.edges);
+        let mut nodes = paths.iter().flat_map(|path| &path.nodes);
+        if edges.clone().any(|edge| edge.bound) {
+            return Err(self.refuse("VariableAlreadyBound", "the edge is there already", at));
         }
+        if edges.any(|edge| edge.condition.is_some()) || nodes.any(|node| node.condition.is_some())
+        {
+            let message = "WHERE inside of a pattern is for MATCH";
+            return Err(self.refuse("UnexpectedSyntax", message, at));
+        }
+        Ok(())
     }
 
     fn merge(&mut self, merge: &Merge) -> Result<Clause> {
         let mut paths = self.paths(std::slice::from_ref(&merge.pattern))?;
-        self.refuse_bound_edges(&paths, merge.span.start)?;
+        self.refuse_to_create(&paths, merge.span.start)?;
         let Some(path) = paths.pop() else {
             return Err(self.refuse("UnexpectedSyntax", "MERGE has no pattern", merge.span.start));
         };

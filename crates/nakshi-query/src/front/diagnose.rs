@@ -3,6 +3,7 @@
 use decypher::error::NumberReason;
 use decypher::{CypherError, Diagnostics, ErrorKind, Expected, ValueTypes};
 
+use super::notes::Notes;
 use crate::error::{Class, QueryError};
 
 /// The error for a text that is no query.
@@ -63,11 +64,25 @@ fn is_odd(found: &str, text: &str, at: usize) -> bool {
 }
 
 /// The first error of meaning that counts.
-pub(super) fn meaning(text: &str, found: &Diagnostics) -> Option<QueryError> {
-    let error = found.errors.iter().find(|error| counts(&error.kind))?;
+pub(super) fn meaning(text: &str, notes: &Notes, found: &Diagnostics) -> Option<QueryError> {
+    let mut errors = found.errors.iter().filter(|error| counts(&error.kind));
+    let error = errors.find(|error| match &error.kind {
+        // What a subquery takes along was taken out of its text.
+        ErrorKind::UnresolvedVariable { .. } => !notes.is_scoped(error.span.start),
+        ErrorKind::PatternExpressionOutsidePredicate => !is_negated(text, error.span.start),
+        _ => true,
+    })?;
     let (class, detail) = of_kind(&error.kind);
     let message = error.kind.to_string().replace('\n', " ");
     Some(QueryError::compile(class, detail, message, Some((text, error.span.start))))
+}
+
+/// Returns true behind `NOT`, which makes a condition of a pattern.
+fn is_negated(text: &str, at: usize) -> bool {
+    let before = text.get(..at).unwrap_or_default();
+    let before = before.trim_end_matches(|one: char| one == '(' || one.is_whitespace());
+    let word = before.rsplit(|one: char| !one.is_alphanumeric()).next();
+    word.is_some_and(|word| word.eq_ignore_ascii_case("NOT"))
 }
 
 /// Chooses between an error of `decypher` and one of ours for the same query: the one that names the fault

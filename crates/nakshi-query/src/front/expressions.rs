@@ -191,7 +191,9 @@ impl Resolver<'_> {
                 }
                 Expr::Literal(Value::Float(*value))
             }
-            Literal::String(text) => Expr::Literal(Value::text(text.value.as_str())),
+            Literal::String(text) => {
+                Expr::Literal(Value::text(self.notes.with_breaks(text.value.as_str())))
+            }
             Literal::Boolean(value) => Expr::Literal(Value::Bool(*value)),
             Literal::Null => Expr::Literal(Value::Null),
             Literal::List(list) => {

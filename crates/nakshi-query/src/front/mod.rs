@@ -1,6 +1,6 @@
 //! From the text of a query to the resolved query: the only module that knows the crate `decypher`.
 //!
-//! - `mend` works around what `decypher` does not read
+//! - `mend` checks how deep a text is, and `notes` takes out of it what `decypher` drops or refuses
 //! - `words` reads the commands that `decypher` does not: `show` makes calls of those that show what there is,
 //!   and `schema` resolves those on constraints and indexes
 //! - `diagnose` gives its errors the names that openCypher's compatibility kit has
@@ -14,6 +14,7 @@ mod diagnose;
 mod expressions;
 mod grouping;
 mod mend;
+mod notes;
 mod patterns;
 mod projections;
 mod schema;
@@ -21,12 +22,16 @@ mod scope;
 mod show;
 mod words;
 
+use std::ops::Range;
+
+use decypher::ast::expr::Expression;
 use decypher::syntax::SyntaxNode;
 use decypher::{CypherError, Parse, Query};
 
-use super::error::Result;
+use super::error::{Class, QueryError, Result};
 use super::ir::{Mode, Statement};
 use super::procedure::Procedures;
+use notes::Notes;
 use scope::Resolver;
 
 /// The resolved query of a text.
@@ -38,7 +43,8 @@ pub(crate) fn statement(text: &str, procedures: &dyn Procedures) -> Result<State
     if let Some(change) = schema::command(text, skipped)? {
         return Ok(clauses::schema(change, mode));
     }
-    let mended = show::mend(mend::mend(text, skipped)?)?;
+    let mut notes = Notes::of(text);
+    let mended = show::mend(notes.take(&mend::mend(text, skipped)?))?;
     let (query, tree) = parsed(&mended).or_else(|error| {
         // A query may end with a subquery, which `decypher` does not take.
         let finished = format!("{}\nFINISH", mended.trim_end().trim_end_matches(';'));
@@ -49,8 +55,9 @@ pub(crate) fn statement(text: &str, procedures: &dyn Procedures) -> Result<State
     })?;
     let config = decypher::hir::LowerConfig::default();
     let found = decypher::hir::lower::lower(&query, &config).err();
-    let found = found.and_then(|found| diagnose::meaning(text, &found));
-    let mut resolver = Resolver::new(text, procedures, scope::columns_of(&tree, &mended));
+    let found = found.and_then(|found| diagnose::meaning(text, &notes, &found));
+    let written = scope::columns_of(&tree, &mended, &notes);
+    let mut resolver = Resolver::new(text, procedures, written, notes);
     let resolved = clauses::statement(&mut resolver, &query);
     if let Some(found) = found {
         let own = resolved.err().or(resolver.suspicion);
@@ -58,6 +65,20 @@ pub(crate) fn statement(text: &str, procedures: &dyn Procedures) -> Result<State
     }
     let (query, columns) = resolved?;
     Ok(resolver.finish(query, columns, mode))
+}
+
+/// The expression that some bytes of a text are, with its places.
+fn expression(text: &str, bytes: &Range<usize>, notes: &mut Notes) -> Result<Expression> {
+    const BEFORE: &str = "RETURN ";
+    // Before it there are at least the bracket of a pattern, and two words.
+    let room = " ".repeat(bytes.start.saturating_sub(BEFORE.len()));
+    let alone = format!("{room}{BEFORE}{}", text.get(bytes.clone()).unwrap_or_default());
+    let mended = notes.take(&alone);
+    let (query, _) = parsed(&mended).map_err(|error| diagnose::syntax(text, &mended, &error))?;
+    clauses::only_item(&query).ok_or_else(|| {
+        let place = Some((text, bytes.start));
+        QueryError::compile(Class::Syntax, "UnexpectedSyntax", "this is no condition", place)
+    })
 }
 
 fn parsed(text: &str) -> Result<(Query, SyntaxNode), CypherError> {

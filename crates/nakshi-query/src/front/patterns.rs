@@ -1,5 +1,6 @@
 //! Patterns.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use decypher::ast::names::Variable;
@@ -27,7 +28,7 @@ impl Resolver<'_> {
         for part in parts {
             let (start, chains) = self.chain(&part.anonymous.element)?;
             let mut one = self.declare_path(start, chains, &before)?;
-            one.path.shortest = self.shortest(part);
+            one.path.shortest = self.shortest(part)?;
             one.path.path = match &part.variable {
                 Some(variable) => Some(self.new_variable(variable)?),
                 None => None,
@@ -72,19 +73,32 @@ impl Resolver<'_> {
         }
     }
 
-    /// Which shortest paths a part asks for; `decypher` keeps that in its text only.
-    fn shortest(&self, part: &PatternPart) -> Option<Shortest> {
-        let text = self.text.get(part.span.start..part.span.end)?;
+    /// Which shortest paths a part asks for; `decypher` keeps functions in its text only.
+    fn shortest(&self, part: &PatternPart) -> Result<Option<Shortest>> {
+        let bytes = part.span.start..part.span.end;
+        if let Some((at, wanted)) = self.notes.shortest.range(bytes.clone()).next() {
+            let (_, chains) = self.chain(&part.anonymous.element)?;
+            let several = |chain: &PatternElementChain| {
+                let edge = &chain.relationship;
+                self.notes.repeated.contains_key(&chain.node.span.start)
+                    || edge.quantifier.is_some()
+                    || edge.detail.as_ref().is_some_and(|one| one.range.is_some())
+            };
+            if chains.len() != 1 || !chains.iter().all(several) {
+                let message = "shortest paths are those of one part, such as (a)-[:TYPE]->+(b)";
+                return Err(self.refuse("UnexpectedSyntax", message, *at));
+            }
+            return Ok(Some(*wanted));
+        }
+        let text = self.text.get(bytes).unwrap_or_default();
         let text = match &part.variable {
-            Some(_) => text.split_once('=')?.1,
+            Some(_) => text.split_once('=').map_or("", |(_, path)| path),
             None => text,
         };
-        let word = text.split('(').next()?.trim();
-        if word.eq_ignore_ascii_case("shortestPath") {
-            Some(Shortest::One)
-        } else {
-            word.eq_ignore_ascii_case("allShortestPaths").then_some(Shortest::All)
-        }
+        let word = text.split('(').next().unwrap_or_default().trim();
+        let all = word.eq_ignore_ascii_case("allShortestPaths").then_some(Shortest::All);
+        let one = word.eq_ignore_ascii_case("shortestPath").then_some(Shortest::First(1));
+        Ok(one.or(all))
     }
 
     fn declare_path<'q>(
@@ -98,7 +112,11 @@ impl Resolver<'_> {
         let (mut nodes, mut edges) = (vec![start], Vec::new());
         path.nodes.push(self.declare_node(start, before)?);
         for chain in chains {
-            path.edges.push(self.declare_edge(&chain.relationship, before)?);
+            let mut edge = self.declare_edge(&chain.relationship, before)?;
+            if let Some(least) = self.notes.repeated.get(&chain.node.span.start) {
+                edge.length = Some((*least, None));
+            }
+            path.edges.push(edge);
             path.nodes.push(self.declare_node(&chain.node, before)?);
             edges.push(&chain.relationship);
             nodes.push(&chain.node);
@@ -120,7 +138,7 @@ impl Resolver<'_> {
         let (slot, bound) = self.pattern_slot(node.variable.as_ref(), before);
         let labels = node.labels.iter().map(|one| self.labels(one)).collect::<Result<Vec<_>>>()?;
         let labels = (!labels.is_empty()).then_some(Labels::All(labels));
-        Ok(NodePattern { slot, bound, labels, properties: None })
+        Ok(NodePattern { slot, bound, labels, properties: None, condition: None })
     }
 
     fn declare_edge(&mut self, edge: &RelationshipPattern, before: &Scope) -> Result<EdgePattern> {
@@ -143,7 +161,7 @@ impl Resolver<'_> {
             RelationshipDirection::Right => Direction::Out,
             RelationshipDirection::Both | RelationshipDirection::Undirected => Direction::Both,
         };
-        Ok(EdgePattern { slot, bound, types, direction, length, properties: None })
+        Ok(EdgePattern { slot, bound, types, direction, length, properties: None, condition: None })
     }
 
     /// The types of which an edge has one.
@@ -169,12 +187,28 @@ impl Resolver<'_> {
         let Declared { mut path, nodes, edges } = declared;
         for (node, from) in path.nodes.iter_mut().zip(nodes) {
             node.properties = self.properties(from.properties.as_ref())?;
+            node.condition = self.condition(from.span.start..from.span.end)?;
         }
         for (edge, from) in path.edges.iter_mut().zip(edges) {
             let detail = from.detail.as_ref();
             edge.properties = self.properties(detail.and_then(|one| one.properties.as_ref()))?;
+            edge.condition = self.condition(from.span.start..from.span.end)?;
+            if edge.length.is_some() && edge.condition.is_some() {
+                let message = "WHERE inside of an edge of a path of several; use it behind MATCH";
+                return Err(self.refuse("UnexpectedSyntax", message, from.span.start));
+            }
         }
         Ok(path)
+    }
+
+    /// The condition inside of a node or an edge.
+    fn condition(&mut self, bytes: Range<usize>) -> Result<Option<Expr>> {
+        let noted = self.notes.conditions.range(bytes).next();
+        let Some(condition) = noted.map(|(_, condition)| condition.clone()) else {
+            return Ok(None);
+        };
+        let found = super::expression(self.text, &condition, &mut self.notes)?;
+        self.expr(&found).map(Some)
     }
 
     fn properties(&mut self, properties: Option<&Properties>) -> Result<Option<Expr>> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use decypher::cst::{AstNode, ProjectionBody};
 use decypher::syntax::SyntaxNode;
 
+use super::notes::Notes;
 use crate::error::{Class, QueryError};
 use crate::ir::{Aggregation, Mode, Name, Query, Slot, Statement};
 use crate::procedure::Procedures;
@@ -20,6 +21,7 @@ pub(super) type WrittenColumns = HashMap<usize, Vec<String>>;
 pub(super) struct Resolver<'t> {
     pub(super) text: &'t str,
     pub(super) procedures: &'t dyn Procedures,
+    pub(super) notes: Notes,
     pub(super) scope: Scope,
     pub(super) written: WrittenColumns,
     /// Names of all slots.
@@ -34,6 +36,8 @@ pub(super) struct Resolver<'t> {
     pub(super) aggregates: bool,
     /// True inside of `CALL { ... }`.
     pub(super) inner: bool,
+    /// True if the query that is resolved next sees no variables but those that its first `WITH` names.
+    pub(super) isolated: bool,
     /// An error that counts if `decypher` finds one as well.
     pub(super) suspicion: Option<QueryError>,
     /// While an `ORDER BY` is resolved: the columns as Cypher prints them, and their slots.
@@ -45,10 +49,12 @@ impl<'t> Resolver<'t> {
         text: &'t str,
         procedures: &'t dyn Procedures,
         written: WrittenColumns,
+        notes: Notes,
     ) -> Self {
         Resolver {
             text,
             procedures,
+            notes,
             scope: Scope::new(),
             written,
             names: Vec::new(),
@@ -58,6 +64,7 @@ impl<'t> Resolver<'t> {
             aggregations: None,
             aggregates: false,
             inner: false,
+            isolated: false,
             suspicion: None,
             projected: Vec::new(),
         }
@@ -109,7 +116,7 @@ impl<'t> Resolver<'t> {
 }
 
 /// The columns of all projections as they are written.
-pub(super) fn columns_of(tree: &SyntaxNode, text: &str) -> WrittenColumns {
+pub(super) fn columns_of(tree: &SyntaxNode, text: &str, notes: &Notes) -> WrittenColumns {
     let mut found = WrittenColumns::new();
     for node in tree.descendants() {
         let Some(begin) = node.parent().map(|parent| usize::from(parent.text_range().start()))
@@ -121,7 +128,7 @@ pub(super) fn columns_of(tree: &SyntaxNode, text: &str) -> WrittenColumns {
         let columns = body.items().map(|item| {
             let range = item.syntax().text_range();
             let range = usize::from(range.start())..usize::from(range.end());
-            text.get(range).unwrap_or_default().trim().to_owned()
+            notes.with_breaks(text.get(range).unwrap_or_default().trim())
         });
         found.insert(begin, columns.collect());
     }

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use crate::error::{Class, QueryError, Result};
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+/// Kind of a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
     /// Letters, digits and underscores: a keyword, a name or a number.
     Word,
     /// A name in backticks.
@@ -13,6 +14,29 @@ enum Kind {
     /// A text in quotes.
     Text,
     Symbol,
+}
+
+/// A part of a text.
+#[derive(Clone, Debug)]
+pub(super) struct Token {
+    pub(super) bytes: Range<usize>,
+    pub(super) kind: Kind,
+}
+
+impl Token {
+    pub(super) fn of<'t>(&self, text: &'t str) -> &'t str {
+        text.get(self.bytes.clone()).unwrap_or_default()
+    }
+}
+
+/// All tokens of a text.
+pub(super) fn tokens(text: &str) -> Vec<Token> {
+    let (mut words, mut found) = (Words::of(text, 0), Vec::new());
+    while words.next().is_some() {
+        found.push(Token { bytes: words.next.clone(), kind: words.kind });
+        words.advance();
+    }
+    found
 }
 
 /// A text that is read token by token, without spaces and comments.

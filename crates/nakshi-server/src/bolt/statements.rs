@@ -129,7 +129,7 @@ impl Statements {
         };
         let (memory, read_only) = (Some(terms.memory), terms.refusal.is_some());
         let (deadline, user) = (Some(until), shown.asker().user());
-        let options = Options { cancel, deadline, memory, read_only, user, stop: None };
+        let options = Options { cancel, deadline, memory, read_only, user, ..Options::default() };
         let ran = watched.work(|| match &mut self.transaction {
             Some(transaction) => transaction.run(&text, parameters, &options),
             None => self.served.database.run(&text, parameters, &options),

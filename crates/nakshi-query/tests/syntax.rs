@@ -1,0 +1,175 @@
+//! What the crate of the front end drops or refuses, and Cypher has.
+#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions
+
+use std::path::Path;
+
+use nakshi_property::{LoadOptions, PropertyStore, load};
+use nakshi_query::{Class, Database, Options, Parameters, QueryError};
+use nakshi_store::OpenOptions;
+use nakshi_store::import::Hooks;
+
+fn empty(home: &Path) -> Database {
+    let path = home.join("g.nakshi");
+    let options = LoadOptions { allow_empty: true, ..LoadOptions::default() };
+    load(&path, Vec::new(), Vec::new(), &options, &Hooks::default()).unwrap();
+    Database::new(PropertyStore::open(&path, &OpenOptions::default()).unwrap().shared())
+}
+
+/// a -> b -> c over R, a -> d -> c over R, and a -> c over S; b has the weight 1 and 2 at its edges.
+fn small(home: &Path) -> Database {
+    let database = empty(home);
+    let text = "CREATE (a:A {n: 1})-[:R {w: 1}]->(b:B {n: 2})-[:R {w: 2}]->(c:C {n: 3}), \
+                (a)-[:S]->(c), (a)-[:R]->(d:D {n: 4})-[:R]->(c)";
+    ask(&database, text).unwrap();
+    database
+}
+
+fn ask(database: &Database, text: &str) -> Result<Vec<String>, QueryError> {
+    let mut cursor = database.run(text, Parameters::new(), &Options::default())?;
+    let rows = cursor.next(usize::MAX)?;
+    let row = |row: &Vec<nakshi_query::Value>| {
+        row.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    };
+    Ok(rows.iter().map(row).collect())
+}
+
+#[test]
+fn conditions_inside_of_patterns_count() {
+    let home = tempfile::tempdir().unwrap();
+    let database = small(home.path());
+    for (text, expected) in [
+        ("MATCH (a WHERE a.n > 2) RETURN count(a)", "2"),
+        ("MATCH (a:A|B WHERE a.n > 1) RETURN a.n", "2"),
+        ("MATCH (a)-[r:R WHERE r.w > 1]->(b) RETURN a.n, b.n", "2 3"),
+        ("MATCH (a)-[WHERE true]->(b {n: 2} WHERE b.n = 2) RETURN a.n", "1"),
+        ("MATCH (a WHERE EXISTS { (a)-[r WHERE r.w = 2]->(x WHERE x.n = 3) }) RETURN a.n", "2"),
+        ("MATCH (a:A) RETURN size([(a)-->(b WHERE b.n <> 3) | b.n])", "2"),
+        ("MATCH (a:A), (b WHERE b.n = a.n + 1) RETURN b.n", "2"),
+        ("MATCH (a:A) RETURN COUNT { (a)-->(b WHERE b.n\n= 3 OR b.n = 4) }", "2"),
+    ] {
+        assert_eq!(ask(&database, text).unwrap(), [expected], "{text}");
+    }
+    for text in [
+        "CREATE (a WHERE a.n = 1)",
+        "MERGE (a:A WHERE a.n = 1)",
+        "MATCH (a)-[r:R*2 WHERE r.w = 1]->(b) RETURN a",
+        "MATCH (a WHERE b.n = 1) RETURN a",
+        "MATCH (a WHERE a.n =) RETURN a",
+    ] {
+        assert_eq!(ask(&database, text).unwrap_err().class(), Class::Syntax, "{text}");
+    }
+    let error = ask(&database, "MATCH (a)\nMATCH (b WHERE c.n = 1) RETURN a").unwrap_err();
+    assert_eq!(error.position().map(|place| (place.line, place.column)), Some((2, 16)));
+}
+
+#[test]
+fn subqueries_see_what_they_name() {
+    let home = tempfile::tempdir().unwrap();
+    let database = small(home.path());
+    for (text, expected) in [
+        ("MATCH (a:A) CALL { MATCH (a)-->(b) RETURN count(b) AS k } RETURN k", "5"),
+        ("MATCH (a:A) CALL { WITH a MATCH (a)-->(b) RETURN count(b) AS k } RETURN k", "3"),
+        ("MATCH (a:A) CALL (a) { MATCH (a)-->(b) RETURN count(b) AS k } RETURN k", "3"),
+        ("MATCH (a:A) CALL (*) { MATCH (a)-->(b) RETURN count(b) AS k } RETURN k", "3"),
+        ("MATCH (a:A) CALL () { MATCH (a) RETURN count(a) AS k } RETURN k", "4"),
+        ("MATCH (a:A) WITH a, 7 AS x CALL (a, x) { RETURN a.n + x AS y } RETURN y", "8"),
+        ("MATCH (a:A) CALL (a) { RETURN a.n AS y UNION RETURN a.n + 1 AS y } RETURN sum(y)", "3"),
+        ("MATCH (a:A) OPTIONAL CALL (a) { MATCH (a)-[:X]->(b) RETURN b } RETURN a.n, b", "1 null"),
+        (
+            "MATCH (a:A) CALL (a) { CALL (a) { MATCH (a)-->(b) RETURN b } RETURN count(b) AS k } \
+             RETURN k",
+            "3",
+        ),
+    ] {
+        assert_eq!(ask(&database, text).unwrap(), [expected], "{text}");
+    }
+    for text in [
+        "MATCH (a:A) CALL (b) { RETURN 1 AS x } RETURN x",
+        "MATCH (a:A) CALL () { RETURN a.n AS x } RETURN x",
+        "MATCH (a:A) CALL { RETURN a.n AS x } RETURN x",
+    ] {
+        assert_eq!(ask(&database, text).unwrap_err().detail(), "UndefinedVariable", "{text}");
+    }
+}
+
+#[test]
+fn shortest_paths_are_selected() {
+    let home = tempfile::tempdir().unwrap();
+    let database = small(home.path());
+    ask(&database, "MATCH (b:B), (d:D) CREATE (b)-[:R]->(d)").unwrap();
+    for (which, expected) in [
+        ("SHORTEST 1", "2"),
+        ("ANY SHORTEST", "2"),
+        ("ALL SHORTEST PATHS", "2 2"),
+        ("SHORTEST 2 PATHS", "2 2"),
+        ("SHORTEST 5", "2 2 3"),
+        ("SHORTEST 1 GROUPS", "2 2"),
+        ("SHORTEST 2 PATH GROUPS", "2 2 3"),
+        ("ANY 3", "2 2 3"),
+    ] {
+        let text = format!("MATCH p = {which} (a:A)-[:R]->+(c:C) RETURN length(p)");
+        assert_eq!(ask(&database, &text).unwrap().join(" "), expected, "{which}");
+        let text = format!("MATCH p = {which} (c:C)<-[:R]-+(a:A) RETURN length(p)");
+        assert_eq!(ask(&database, &text).unwrap().join(" "), expected, "{which}, backwards");
+    }
+    let text = "MATCH p = SHORTEST 2 (a:A)-[:R]->{3,}(c:C) RETURN length(p)";
+    assert_eq!(ask(&database, text).unwrap(), ["3"]);
+    let text = "MATCH SHORTEST 2 (a:A)-[r:R|S]-+(b:A) RETURN size(r)";
+    assert_eq!(ask(&database, text).unwrap(), ["3", "3"]);
+    let text = "MATCH p = SHORTEST 2 (a)-[:R]->(b)-[:R]->+(c) RETURN p";
+    assert_eq!(ask(&database, text).unwrap_err().class(), Class::Syntax);
+}
+
+#[test]
+fn long_ways_and_many_ways_are_found() {
+    let home = tempfile::tempdir().unwrap();
+    let database = empty(home.path());
+    // Deeper than any stack, if a call went on for each edge.
+    let chain = "CREATE (:N {i: 0}) WITH 1 AS one UNWIND range(1, 20000) AS i CREATE (:N {i: i})";
+    ask(&database, chain).unwrap();
+    let edges = "MATCH (n:N) WITH n ORDER BY n.i WITH collect(n) AS all \
+                 UNWIND range(1, size(all) - 1) AS i WITH all[i - 1] AS a, all[i] AS b \
+                 CREATE (a)-[:R]->(b)";
+    ask(&database, edges).unwrap();
+    for which in ["SHORTEST 1", "ALL SHORTEST"] {
+        let text =
+            format!("MATCH p = {which} (a:N {{i: 0}})-[:R]->+(b:N {{i: 20000}}) RETURN length(p)");
+        assert_eq!(ask(&database, &text).unwrap(), ["20000"]);
+    }
+    // A ladder of 40 squares has 2^40 shortest ways.
+    ask(
+        &database,
+        "UNWIND range(0, 40) AS i CREATE (:L {i: i}), (:M {i: i, k: 0}), (:M {i: i, k: 1})",
+    )
+    .unwrap();
+    let ladder = "MATCH (a:L), (m:M {i: a.i}), (b:L {i: a.i + 1}) CREATE (a)-[:S]->(m)-[:S]->(b)";
+    ask(&database, ladder).unwrap();
+    let text = "MATCH p = shortestPath((a:L {i: 0})-[:S*]->(b:L {i: 40})) RETURN length(p)";
+    assert_eq!(ask(&database, text).unwrap(), ["80"]);
+    let text = "MATCH p = SHORTEST 3 (a:L {i: 0})-[:S]->+(b:L {i: 40}) RETURN length(p)";
+    assert_eq!(ask(&database, text).unwrap(), ["80", "80", "80"]);
+}
+
+#[test]
+fn texts_negations_and_hints() {
+    let home = tempfile::tempdir().unwrap();
+    let database = small(home.path());
+    for (text, expected) in [
+        ("RETURN 'a\nb' = 'a' + '\\n' + 'b'", "true"),
+        ("RETURN size('a\r\nb')", "4"),
+        ("MATCH (n) RETURN sum(CASE WHEN not((n)-->()) THEN n.n ELSE 0 END)", "3"),
+        ("MATCH (n:C) RETURN not((n)-->()) AND NOT ((n)-->(:A))", "true"),
+        ("MATCH (n:A) USING INDEX n:A(n) WHERE n.n = 1 RETURN n.n", "1"),
+        ("MATCH (n:A) USING SCAN n:A RETURN n.n", "1"),
+    ] {
+        assert_eq!(ask(&database, text).unwrap(), [expected], "{text}");
+    }
+    let mut cursor = database.run("RETURN 'a\nb'", Parameters::new(), &Options::default()).unwrap();
+    assert_eq!(&*cursor.columns()[0], "'a\nb'");
+    assert_eq!(cursor.next(1).unwrap()[0][0].to_string(), "'a\nb'");
+    assert_eq!(
+        ask(&database, "MATCH (n:D) NODETACH DELETE n").unwrap_err().class(),
+        Class::ConstraintVerificationFailed
+    );
+    assert_eq!(ask(&database, "MATCH (n) RETURN (n)-->()").unwrap_err().class(), Class::Syntax);
+}
