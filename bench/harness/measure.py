@@ -6,6 +6,7 @@ the program that measures stays small.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import platform
@@ -13,8 +14,9 @@ import resource
 import statistics
 import subprocess
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -232,6 +234,60 @@ def _wait(
             child.kill()
             deadline = None
         time.sleep(0.002)
+
+
+@dataclasses.dataclass
+class Served:
+    """A server that answers: its process, what it said when it was ready, and the cap of its memory."""
+
+    pid: int
+    words: list[str]
+    group: Cap | None
+
+    def processor(self) -> float:
+        """Seconds of processor time so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.contextmanager
+def serving(
+    command: Sequence[str],
+    *,
+    end: Callable[[subprocess.Popen[str]], None] = subprocess.Popen.terminate,
+    cap: int | None = None,
+    longest: float | None = None,
+) -> Iterator[Served]:
+    """Runs a server, from the line of its output that has "ready" to the end of the block.
+
+    Args:
+        end: asks the server to end.
+        cap: bytes of memory, page cache included.
+        longest: seconds after which the server is killed, if the block has not ended.
+
+    Raises:
+        Skipped: the server ended before it was ready, or there is no cgroup for the cap.
+    """
+    with contextlib.ExitStack() as stack:
+        group = None if cap is None else stack.enter_context(Cap(cap))
+        pipe = subprocess.PIPE
+        enter = group.enter if group else None
+        server = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, preexec_fn=enter)
+        if longest is not None:
+            killer = threading.Timer(longest, server.kill)
+            killer.daemon = True
+            killer.start()
+            stack.callback(killer.cancel)
+        assert server.stdout is not None
+        try:
+            lines = iter(server.stdout.readline, "")
+            ready = next((line for line in lines if "ready" in line), None)
+            if ready is None:
+                raise Skipped(f"`{portable(command)[:100]}` did not start")
+            yield Served(server.pid, ready.split()[1:], group)
+        finally:
+            end(server)
+            server.wait()
 
 
 def median(values: Sequence[float]) -> float:

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 import tempfile
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,12 @@ def nakshi(
         measure.run(call, threads=threads, cap=cap, cold=cold).stdout
     )
     return found
+
+
+def serving(store: Path, *options: str, **how: Any) -> AbstractContextManager[measure.Served]:
+    """Serves a store; ``words`` of the server are its addresses. ``how`` is for ``measure.serving``."""
+    command = [*NAKSHI, "serve", str(store), "--listen", "127.0.0.1:0", *options]
+    return measure.serving(command, **how)
 
 
 @dataclass

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import random
-import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,29 +48,13 @@ class Server:
     def compare(self, chosen: argparse.Namespace, store: Path) -> None:
         """Ends the program if answers of the running server differ from those of the store."""
 
-    @contextmanager
-    def serving(self) -> Iterator[None]:
-        """Runs the server."""
-        command = self.programs.call("serve", self.home, f"port={self.port}")
-        server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        try:
-            assert server.stdout is not None and server.stdin is not None
-            while "ready" not in server.stdout.readline():
-                if server.poll() is not None:
-                    raise SystemExit(f"{self.title} did not start")
-            yield
-            server.stdin.close()
-            server.wait()
-        finally:
-            server.kill()
-
     def mixes(
         self, chosen: argparse.Namespace, store: Path
     ) -> tuple[list[list[str]], dict[int, float]]:
         """Rows of the kinds of queries, and the rate of the mix by the number of connections."""
         kinds: list[list[str]] = []
         rates = {}
-        with self.serving():
+        with self.programs.serving(self.home, f"port={self.port}"):
             self.compare(chosen, store)
             for connections in CONNECTIONS:
                 told = [f"queries={self.queries}", f"threads={connections}"]

@@ -6,7 +6,6 @@ import argparse
 import dataclasses
 import json
 import shutil
-import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,14 +58,8 @@ def serving(store: Path, *options: str) -> Iterator[str]:
 @contextmanager
 def answering(store: Path, *options: str) -> Iterator[list[str]]:
     """As :func:`serving`, with the address for HTTP behind it, if the options have one."""
-    command = [*product.NAKSHI, "serve", str(store), "--listen", "127.0.0.1:0", *options]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert server.stdout is not None
-        yield server.stdout.readline().split()[1:]
-    finally:
-        server.terminate()
-        server.wait()
+    with product.serving(store, *options) as server:
+        yield server.words
 
 
 def generated(

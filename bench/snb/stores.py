@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ import neo4j
 import pyarrow as pa
 from harness import product
 from snb.data import Edges, Network
-from systems.neo4j import Neo4j
+from systems.neo4j import Neo4j, index
 
 PORT = 17689
 #: Rows of a statement that loads.
@@ -79,39 +78,17 @@ class Serving:
 @contextmanager
 def nakshi_server(store: Path) -> Iterator[Serving]:
     """Serves a store over Bolt."""
-    command = [*product.NAKSHI, "serve", str(store), "--listen", "127.0.0.1:0"]
     # A client in Python takes longer than a call may to read millions of rows.
-    command += ["--timeout", "600"]
-    server = subprocess.Popen(
-        [*command, "--bolt", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True
-    )
-    assert server.stdout is not None
-    try:
-        line = server.stdout.readline().split()
-        if not line:
-            raise SystemExit("the server did not start")
-        yield Serving(server.pid, line[1], line[2])
-    finally:
-        server.terminate()
-        server.wait()
+    options = ["--timeout", "600", "--bolt", "127.0.0.1:0"]
+    with product.serving(store, *options) as server:
+        yield Serving(server.pid, *server.words)
 
 
 @contextmanager
 def neo4j_server(programs: Neo4j, home: Path) -> Iterator[str]:
     """Serves a database of Neo4j over Bolt, and returns the address."""
-    command = programs.call("serve", home, f"port={PORT}")
-    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert server.stdin is not None and server.stdout is not None
-    try:
-        while "ready" not in server.stdout.readline():
-            if server.poll() is not None:
-                raise SystemExit("Neo4j did not start")
+    with programs.serving(home, f"port={PORT}"):
         yield f"bolt://127.0.0.1:{PORT}"
-        server.stdin.close()
-        server.wait()
-    finally:
-        server.kill()
-        server.wait()
 
 
 def load(driver: neo4j.Driver, network: Network) -> None:
@@ -137,9 +114,7 @@ def load(driver: neo4j.Driver, network: Network) -> None:
             ask(driver, statement, rows=batch)
     ask(driver, "MATCH (n:Loading) REMOVE n:Loading, n.key")
     ask(driver, "DROP INDEX loading")
-    for label, name in [*((label, "id") for label in LOOKED_UP), *MORE]:
-        ask(driver, f"CREATE INDEX FOR (n:{label}) ON (n.{name})")
-    ask(driver, "CALL db.awaitIndexes(600)")
+    index(driver, [*((label, "id") for label in LOOKED_UP), *MORE])
 
 
 def batches(rows: list[Any]) -> Iterator[list[Any]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,10 @@ from harness import measure
 
 HEAP = "4g"
 BENCH = Path(__file__).resolve().parent.parent
+
+
+def _close_input(server: subprocess.Popen[str]) -> None:
+    server.communicate()
 
 
 class Programs:
@@ -45,6 +50,13 @@ class Programs:
             *["java", f"-Xmx{heap}", "-cp", self.classes, "bench.Main"],
             *[what, str(home), *options],
         ]
+
+    def serving(
+        self, home: Path, *options: str, heap: str = HEAP, **how: Any
+    ) -> AbstractContextManager[measure.Served]:
+        """Runs the command ``serve`` of ``Main``; ``how`` is for :func:`measure.serving`."""
+        command = self.call("serve", home, *options, heap=heap)
+        return measure.serving(command, end=_close_input, **how)
 
     def ask(
         self,
