@@ -251,6 +251,33 @@ fn newest_manifest(store: &Path) -> String {
     std::fs::read_to_string(newest.unwrap()).unwrap()
 }
 
+/// The first column of what a command shows.
+fn shown(database: &Database, text: &str) -> Vec<String> {
+    ask(database, text).unwrap().iter().map(|row| row[0].to_string()).collect()
+}
+
+/// Checks what `SHOW` gives of the rules of [`commands_declare_show_and_drop`].
+fn shown_rows_are_narrowed(database: &Database) {
+    let narrowed = [
+        ("SHOW CONSTRAINTS YIELD name WHERE name = 'one' RETURN name", "'one'"),
+        ("SHOW EXISTENCE CONSTRAINTS YIELD name ORDER BY name LIMIT 1", "'arrow'"),
+        ("SHOW NODE KEY CONSTRAINTS YIELD type AS `the type`", "'NODE_KEY'"),
+        ("SHOW FULLTEXT INDEX YIELD *, name AS n RETURN n", "'five'"),
+        ("SHOW INDEXES YIELD name AS n SKIP 1 WHERE n = 'two' RETURN count(n) AS c", "1"),
+    ];
+    for (text, expected) in narrowed {
+        assert_eq!(shown(database, text), [expected], "{text}");
+    }
+    for (text, class) in [
+        ("SHOW SMALL INDEXES", Class::Argument),
+        ("SHOW INDEXES OF x", Class::Syntax),
+        ("SHOW INDEXES YIELD nothing", Class::Syntax),
+        ("SHOW", Class::Syntax),
+    ] {
+        assert_eq!(classed(database, text), class, "{text}");
+    }
+}
+
 #[test]
 fn commands_declare_show_and_drop() {
     let dir = tempfile::tempdir().unwrap();
@@ -270,35 +297,14 @@ fn commands_declare_show_and_drop() {
     ] {
         ask(&database, text).unwrap_or_else(|error| panic!("{text}: {error}"));
     }
-    let shown = |what: &str| {
-        let rows = ask(&database, what).unwrap();
-        rows.iter().map(|row| row[0].to_string()).collect::<Vec<_>>()
-    };
-    let constraints = shown("SHOW CONSTRAINTS YIELD name");
+    let constraints = shown(&database, "SHOW CONSTRAINTS YIELD name");
     assert_eq!(
         constraints,
         ["'one'", "'constraint_Person_id_first name_key'", "'in backticks'", "'arrow'"]
     );
     // Unique properties and keys have an index in Neo4j.
-    assert_eq!(shown("SHOW INDEXES YIELD name").len(), 8);
-    let narrowed = [
-        ("SHOW CONSTRAINTS YIELD name WHERE name = 'one' RETURN name", "'one'"),
-        ("SHOW EXISTENCE CONSTRAINTS YIELD name ORDER BY name LIMIT 1", "'arrow'"),
-        ("SHOW NODE KEY CONSTRAINTS YIELD type AS `the type`", "'NODE_KEY'"),
-        ("SHOW FULLTEXT INDEX YIELD *, name AS n RETURN n", "'five'"),
-        ("SHOW INDEXES YIELD name AS n SKIP 1 WHERE n = 'two' RETURN count(n) AS c", "1"),
-    ];
-    for (text, expected) in narrowed {
-        assert_eq!(shown(text), [expected], "{text}");
-    }
-    for (text, class) in [
-        ("SHOW SMALL INDEXES", Class::Argument),
-        ("SHOW INDEXES OF x", Class::Syntax),
-        ("SHOW INDEXES YIELD nothing", Class::Syntax),
-        ("SHOW", Class::Syntax),
-    ] {
-        assert_eq!(classed(&database, text), class, "{text}");
-    }
+    assert_eq!(shown(&database, "SHOW INDEXES YIELD name").len(), 8);
+    shown_rows_are_narrowed(&database);
     // Those are there already, or are not.
     ask(&database, "CREATE CONSTRAINT IF NOT EXISTS FOR (m:Person) REQUIRE m.id IS UNIQUE")
         .unwrap();

@@ -84,6 +84,15 @@ fn subqueries_see_what_they_name() {
         assert_eq!(ask(&database, text).unwrap(), [expected], "{text}");
     }
     for text in [
+        "MATCH (a:A) CALL (a) { SET a.z = 5 }",
+        "MATCH (a:A) CALL (a) { WITH a.n AS n CREATE (a)-[:T {n: n}]->(:E) }",
+        "MATCH (e:E) CALL (e) { DETACH DELETE e }",
+    ] {
+        ask(&database, text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    }
+    let text = "MATCH (a:A) RETURN a.z, COUNT { (a)-[:T]->() }";
+    assert_eq!(ask(&database, text).unwrap(), ["5 0"]);
+    for text in [
         "MATCH (a:A) CALL (b) { RETURN 1 AS x } RETURN x",
         "MATCH (a:A) CALL () { RETURN a.n AS x } RETURN x",
         "MATCH (a:A) CALL { RETURN a.n AS x } RETURN x",
@@ -161,6 +170,7 @@ fn texts_negations_and_hints() {
         ("MATCH (n:C) RETURN not((n)-->()) AND NOT ((n)-->(:A))", "true"),
         ("MATCH (n:A) USING INDEX n:A(n) WHERE n.n = 1 RETURN n.n", "1"),
         ("MATCH (n:A) USING SCAN n:A RETURN n.n", "1"),
+        ("UNWIND [1, 2, 3] AS offset RETURN offset OFFSET 1 LIMIT 1", "2"),
     ] {
         assert_eq!(ask(&database, text).unwrap(), [expected], "{text}");
     }
@@ -172,4 +182,6 @@ fn texts_negations_and_hints() {
         Class::ConstraintVerificationFailed
     );
     assert_eq!(ask(&database, "MATCH (n) RETURN (n)-->()").unwrap_err().class(), Class::Syntax);
+    let error = ask(&database, "hello").unwrap_err();
+    assert!(error.to_string().contains("begins with a clause"), "{error}");
 }

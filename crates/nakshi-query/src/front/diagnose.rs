@@ -37,7 +37,13 @@ pub(super) fn syntax(text: &str, mended: &str, error: &CypherError) -> QueryErro
         }
         _ => of_kind(&error.kind).1,
     };
-    let message = error.kind.to_string().replace('\n', " ");
+    let message = match &error.kind {
+        // A text that begins with no clause is no part of the tree.
+        ErrorKind::Internal { .. } if !text.trim().is_empty() => {
+            "a query begins with a clause, such as MATCH, CREATE or RETURN".to_owned()
+        }
+        kind => kind.to_string().replace('\n', " "),
+    };
     QueryError::compile(Class::Syntax, detail, message, Some((text, error.span.start)))
 }
 
@@ -68,7 +74,9 @@ pub(super) fn meaning(text: &str, notes: &Notes, found: &Diagnostics) -> Option<
     let mut errors = found.errors.iter().filter(|error| counts(&error.kind));
     let error = errors.find(|error| match &error.kind {
         // What a subquery takes along was taken out of its text.
-        ErrorKind::UnresolvedVariable { .. } => !notes.is_scoped(error.span.start),
+        ErrorKind::UnresolvedVariable { .. } | ErrorKind::InvalidReference { .. } => {
+            !notes.is_scoped(error.span.start)
+        }
         ErrorKind::PatternExpressionOutsidePredicate => !is_negated(text, error.span.start),
         _ => true,
     })?;

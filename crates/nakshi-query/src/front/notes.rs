@@ -54,12 +54,16 @@ impl Notes {
     /// Takes out of a text what has to be, and notes it.
     pub(super) fn take(&mut self, text: &str) -> String {
         let tokens = tokens(text);
-        let mut taking = Taking { text, tokens: &tokens, out: Vec::new(), moved: Vec::new() };
+        let (out, moved, skips) = (Vec::new(), Vec::new(), Vec::new());
+        let mut taking = Taking { text, tokens: &tokens, out, moved, skips };
         taking.all(self);
         let mut mended = text.to_owned();
         for range in taking.out {
             let blank = " ".repeat(range.len());
             mended.replace_range(range, &blank);
+        }
+        for at in taking.skips {
+            mended.replace_range(at..at + "OFFSET".len(), "SKIP  ");
         }
         for (star, sign) in taking.moved {
             mended.remove(sign);
@@ -95,6 +99,8 @@ struct Taking<'t> {
     out: Vec<Range<usize>>,
     /// Where a star is put in, and the sign that is taken out for it.
     moved: Vec<(usize, usize)>,
+    /// Where `OFFSET` stands for `SKIP`.
+    skips: Vec<usize>,
 }
 
 impl Taking<'_> {
@@ -165,6 +171,7 @@ impl Taking<'_> {
             self.shortest(at, notes);
             self.repeated(at, notes);
             self.hint(at);
+            self.offset(at);
             if self.is(at, "NODETACH") && self.is(at + 1, "DELETE") {
                 self.take(at, at + 1);
             }
@@ -301,6 +308,16 @@ impl Taking<'_> {
         None
     }
 
+    /// `OFFSET 3`, which is `SKIP 3`.
+    fn offset(&mut self, at: usize) {
+        let value = self.tokens.get(at + 1).map_or("", |token| token.of(self.text));
+        let is_value = value.starts_with(|one: char| one.is_numeric() || one == '$');
+        let is_column = self.is_before(at, &["RETURN", "WITH", "DISTINCT", "AS", "BY", ",", "("]);
+        if self.is(at, "OFFSET") && is_value && !is_column {
+            self.skips.push(self.begin(at));
+        }
+    }
+
     /// `USING INDEX n:Label(property)`, `USING SCAN n:Label` and `USING JOIN ON n`: advice, which this planner does
     /// not need.
     fn hint(&mut self, at: usize) {
@@ -353,6 +370,10 @@ mod tests {
             ("MATCH (n) USING INDEX SEEK n:A(x, y) USING SCAN m:B RETURN n", "MATCH (n) RETURN n"),
             ("MATCH (n) USING JOIN ON n, m WHERE true RETURN n", "MATCH (n) WHERE true RETURN n"),
             ("MATCH (n) NODETACH DELETE n", "MATCH (n) DELETE n"),
+            (
+                "RETURN offset AS offset ORDER BY offset OFFSET $offset LIMIT 1",
+                "RETURN offset AS offset ORDER BY offset SKIP $offset LIMIT 1",
+            ),
             (
                 "MATCH (a)-[:R]->+(b)<-[]-*(c)--+(d) RETURN a",
                 "MATCH (a)-[:R*]->(b)<-[*]-(c)-- (d) RETURN a",

@@ -80,8 +80,8 @@ struct Judge<'d> {
 /// the named graphs.
 pub fn run(case: &Case, door: &mut dyn Door, graphs: &BTreeMap<String, String>) -> Judged<bool> {
     door.empty();
-    let procedures = case.steps.iter().filter(|step| step.value.starts_with(PROCEDURE));
-    if !procedures.fold(true, |all, step| door.add_procedure(step) && all) {
+    let mut procedures = case.steps.iter().filter(|step| step.value.starts_with(PROCEDURE));
+    if !procedures.all(|step| door.add_procedure(step)) {
         return Ok(false);
     }
     let (parameters, before) = (Parameters::new(), Census::default());
