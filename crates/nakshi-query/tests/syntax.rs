@@ -1,4 +1,4 @@
-//! What the crate of the front end drops or refuses, and Cypher has.
+//! Queries in Cypher of which the crate of the front end drops or refuses a part.
 #![allow(clippy::unwrap_used)] // helpers outside of #[test] functions
 
 use std::path::Path;
@@ -123,6 +123,16 @@ fn shortest_paths_are_selected() {
     }
     let text = "MATCH p = SHORTEST 2 (a:A)-[:R]->{3,}(c:C) RETURN length(p)";
     assert_eq!(ask(&database, text).unwrap(), ["3"]);
+    for (text, expected) in [
+        ("MATCH p = SHORTEST 1 (a:A)-[:R]->{3,}(c:C) RETURN length(p)", "3"),
+        ("MATCH p = ALL SHORTEST (a:A)-[:R]->{3,}(c:C) RETURN length(p)", "3"),
+        // Not over one edge and back.
+        ("MATCH p = SHORTEST 1 (a:A)-[:R]-+(b:A) RETURN length(p)", "3"),
+        ("MATCH (a:A) MATCH p = shortestPath((a)-[:R*]-(a)) RETURN length(p)", "3"),
+        ("MATCH (a:A) MATCH p = shortestPath((a)-[:R*0..]-(a)) RETURN length(p)", "0"),
+    ] {
+        assert_eq!(ask(&database, text).unwrap(), [expected], "{text}");
+    }
     let text = "MATCH SHORTEST 2 (a:A)-[r:R|S]-+(b:A) RETURN size(r)";
     assert_eq!(ask(&database, text).unwrap(), ["3", "3"]);
     let text = "MATCH p = SHORTEST 2 (a)-[:R]->(b)-[:R]->+(c) RETURN p";

@@ -20,11 +20,15 @@ pub(super) fn shortest(plan: Arc<Plan>, input: Box<dyn Source>) -> Box<dyn Sourc
         let Plan::Shortest { expand, which } = &*plan else { return Ok(None) };
         let ends = node_in(&row, expand.from)?.zip(node_in(&row, expand.to)?);
         let Some((from, to)) = ends else { return Ok(None) };
+        // A longer path than the shortest, and one that comes back, may pass a node twice.
+        let least = expand.edge.length.map_or(1, |(least, _)| least);
+        let is_plain = least <= 1 && from != to;
         let paths = match *which {
-            Shortest::First(1) => shortest_paths(cx, expand, &mut row, (from, to), 1)?,
-            Shortest::All | Shortest::Groups(1) => {
+            Shortest::First(1) if is_plain => shortest_paths(cx, expand, &mut row, (from, to), 1)?,
+            Shortest::All | Shortest::Groups(1) if is_plain => {
                 shortest_paths(cx, expand, &mut row, (from, to), usize::MAX)?
             }
+            Shortest::All => trails(cx, expand, &mut row, (from, to), (u64::MAX, 1))?,
             Shortest::First(count) => trails(cx, expand, &mut row, (from, to), (count, u64::MAX))?,
             Shortest::Groups(count) => trails(cx, expand, &mut row, (from, to), (u64::MAX, count))?,
         };
@@ -52,7 +56,7 @@ pub(super) fn shortest(plan: Arc<Plan>, input: Box<dyn Source>) -> Box<dyn Sourc
 /// For each node that was reached, its distance and the edges over which it was reached first.
 type Reached = HashMap<u32, (u64, Vec<EdgeNumbers>)>;
 
-/// The paths of least length, at most so many.
+/// The paths of least length between two nodes that are not the same, at most so many.
 fn shortest_paths(
     cx: &Context,
     expand: &Expand,
@@ -60,15 +64,12 @@ fn shortest_paths(
     (from, to): (u32, u32),
     most_paths: usize,
 ) -> Result<Vec<Vec<EdgeNumbers>>> {
-    let (least, most) = expand.edge.length.unwrap_or((1, Some(1)));
-    if from == to && least == 0 {
-        return Ok(vec![Vec::new()]);
-    }
+    let most = expand.edge.length.map_or(Some(1), |(_, most)| most);
     let properties = wanted_properties(cx, &expand.edge, row)?;
     let types = types(&cx.view, &expand.edge);
     let mut held = Held::new(cx);
     let mut reached = Reached::from([(from, (0, Vec::new()))]);
-    let (mut frontier, mut distance, mut closing) = (vec![from], 0, Vec::new());
+    let (mut frontier, mut distance) = (vec![from], 0);
     while !frontier.is_empty() && distance < most.unwrap_or(u64::MAX) {
         distance += 1;
         let mut next = Vec::new();
@@ -79,10 +80,6 @@ fn shortest_paths(
                     continue;
                 }
                 let end = other_end(&edge, v);
-                if end == to && from == to {
-                    closing.push((v, edge));
-                    continue;
-                }
                 held.take(64)?;
                 let found = reached.entry(end).or_insert_with(|| {
                     next.push(end);
@@ -93,32 +90,22 @@ fn shortest_paths(
                 }
             }
         }
-        if reached.contains_key(&to) && from != to || !closing.is_empty() {
+        if reached.contains_key(&to) {
             break;
         }
         frontier = next;
     }
-    let mut found = Vec::new();
-    match from == to {
-        true => {
-            for (v, edge) in closing {
-                back(cx, &reached, (v, from), vec![edge], most_paths, &mut found)?;
-            }
-        }
-        false => back(cx, &reached, (to, from), Vec::new(), most_paths, &mut found)?,
-    }
-    Ok(found)
+    back(cx, &reached, (to, from), most_paths)
 }
 
-/// Adds the paths from a node to another, which are followed back, each with what it ends with.
+/// The paths from a node to another, which are followed back.
 fn back(
     cx: &Context,
     reached: &Reached,
     (to, from): (u32, u32),
-    mut path: Vec<EdgeNumbers>,
     most: usize,
-    found: &mut Vec<Vec<EdgeNumbers>>,
-) -> Result<()> {
+) -> Result<Vec<Vec<EdgeNumbers>>> {
+    let (mut path, mut found) = (Vec::new(), Vec::new());
     // The nodes of the path, each with the number of the edge to follow next.
     let mut levels = vec![(to, 0)];
     while let Some((v, next)) = levels.last_mut() {
@@ -136,14 +123,14 @@ fn back(
                     found.push(path.iter().rev().copied().collect());
                 }
                 if found.len() >= most {
-                    return Ok(());
+                    return Ok(found);
                 }
                 levels.pop();
                 path.pop();
             }
         }
     }
-    Ok(())
+    Ok(found)
 }
 
 /// Paths in the order of their lengths: at most so many, and of so many lengths. No path passes an edge twice.
