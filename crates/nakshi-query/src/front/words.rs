@@ -65,7 +65,11 @@ impl<'t> Words<'t> {
         loop {
             let rest = self.text.get(at..).unwrap_or_default();
             let is_word = |one: char| one.is_alphanumeric() || one == '_';
-            let through = |end: &str| rest.find(end).map_or(rest.len(), |found| found + end.len());
+            // A comment does not end within its first two characters: `/*/`.
+            let through = |end: &str| {
+                let inside = rest.get(2..).and_then(|inside| inside.find(end));
+                inside.map_or(rest.len(), |found| 2 + found + end.len())
+            };
             let (len, kind) = match rest.chars().next() {
                 None => (0, Some(Kind::Symbol)),
                 _ if rest.starts_with("//") => (through("\n"), None),
@@ -209,4 +213,16 @@ fn quoted_len(text: &str, quote: char) -> usize {
         }
     }
     text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_end_behind_their_beginning() {
+        let text = "SHOW /*/ INDEXES */ `a``b` // c\n'd\\'e' /* f";
+        let found: Vec<&str> = tokens(text).iter().map(|token| token.of(text)).collect();
+        assert_eq!(found, ["SHOW", "`a``b`", "'d\\'e'"]);
+    }
 }
