@@ -47,7 +47,7 @@ class Climbed:
     reasons: list[str] = field(default_factory=list)
 
     def kept(self, limit: int) -> bool:
-        """Whether the limit keeps the speed."""
+        """Returns True if the limit keeps the speed."""
         return (self.rates.get(limit) or 0.0) >= KEPT * self.free
 
     def least(self) -> int | None:
@@ -62,7 +62,7 @@ class Climbed:
 
 @dataclass
 class Load:
-    """What is asked, for how many seconds, after how many to warm up."""
+    """Queries of clients, and for how many seconds they ask them, warmed up before."""
 
     queries: Sequence[Query]
     seconds: float

@@ -212,7 +212,7 @@ pub(crate) struct NodePattern {
     pub(crate) bound: bool,
     pub(crate) labels: Option<Labels>,
     pub(crate) properties: Option<Expr>,
-    /// What else the node has to be: `(a WHERE ...)`.
+    /// The condition inside of the node: `(a WHERE ...)`.
     pub(crate) condition: Option<Expr>,
 }
 
@@ -227,7 +227,7 @@ pub(crate) struct EdgePattern {
     /// Least and greatest number of edges; `None` for exactly one, which is no list.
     pub(crate) length: Option<(u64, Option<u64>)>,
     pub(crate) properties: Option<Expr>,
-    /// What else the edge has to be: `-[r WHERE ...]-`.
+    /// The condition inside of the edge: `-[r WHERE ...]-`.
     pub(crate) condition: Option<Expr>,
 }
 

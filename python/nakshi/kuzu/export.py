@@ -41,7 +41,7 @@ class _Property:
 
     @property
     def is_time(self) -> bool:
-        """Whether the property has the times of edges, or the import would take it for them."""
+        """Returns True if the import takes the property for the times of edges."""
         named = self.column.lower() == _TIME and pa.types.is_timestamp(self.values.arrow)
         return named or self.name.lower() == _TIME
 

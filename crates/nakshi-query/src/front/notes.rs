@@ -29,7 +29,7 @@ pub(super) struct Scoped {
     pub(super) bytes: Range<usize>,
 }
 
-/// What was taken out of a text.
+/// Parts that were taken out of a text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notes {
     /// Conditions inside of a node or an edge of a pattern, by the place of its bracket.

@@ -21,7 +21,7 @@ pub struct Fault {
     pub sort: Sort,
 }
 
-/// What is known of an error.
+/// Class of an error, as far as a door tells it.
 #[derive(Debug)]
 pub enum Sort {
     /// Its class, when it was found, and its detail.
