@@ -4,16 +4,20 @@
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
-use super::condition::Condition;
+use super::condition::{Condition, Predicate};
 use super::conflict::Subject;
 use super::graph::PropertyGraph;
 use super::log::EdgeId;
 use super::parts::EdgeLocation;
 use super::record::EdgeRecord;
 use super::schema::Properties;
-use super::segment::RowRef;
+use super::segment::{RowRef, SegmentRows};
 use super::spec::PropertySpec;
 use nakshi_store::{Error, Result, VertexId};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+/// Estimated nanoseconds of a search in changes, which have indexes of their own.
+const CHANGED: u64 = 50_000;
 
 /// An edge of a graph, by numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -85,19 +89,37 @@ impl PropertyGraph {
     /// # Errors
     /// Damage.
     pub fn numbers_of(&self, properties: &[(&str, Condition)]) -> Result<Vec<VertexId>> {
-        let state = self.state();
-        let mut wanted = Vec::with_capacity(properties.len());
-        for (name, condition) in properties {
-            let found = state.schema.nodes.writable(name);
-            let predicate = found.map(|(number, spec)| (number, condition.predicate(spec.ty)));
-            match predicate {
-                Some((number, Ok(predicate))) => wanted.push((number, predicate)),
-                // A later commit that adds the property changes the schema, which is a conflict.
-                None | Some((_, Err(_))) => return Ok(Vec::new()),
-            }
-        }
+        // A later commit that adds the property changes the schema, which is a conflict.
+        let Some(wanted) = self.predicates(properties) else { return Ok(Vec::new()) };
         let narrow = |v| u32::try_from(v).map_err(|_| Error::BadList("a vertex id is too wide"));
         self.matching_known(&wanted)?.into_iter().map(narrow).collect()
+    }
+
+    /// The conditions as the files check them; `None` if nothing can meet them.
+    fn predicates(&self, properties: &[(&str, Condition)]) -> Option<Vec<(u32, Predicate)>> {
+        let one = |(name, condition): &(&str, Condition)| {
+            let (number, spec) = self.state().schema.nodes.writable(name)?;
+            Some((number, condition.predicate(spec.ty).ok()?))
+        };
+        properties.iter().map(one).collect()
+    }
+
+    /// Estimated nanoseconds of [`PropertyGraph::numbers_of`]. Takes little of them itself.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn cost_of_numbers(&self, properties: &[(&str, Condition)]) -> Result<u64> {
+        let Some(wanted) = self.predicates(properties) else { return Ok(0) };
+        let state = self.state();
+        let shards = state.base.shards().iter();
+        let cost = shards.map(|shard| shard.nodes.search_cost(&wanted)).sum::<Result<u64>>()?;
+        let changed = !state.layers.is_empty() || !state.log.is_empty();
+        Ok(cost + if changed { CHANGED } else { 0 })
+    }
+
+    /// Returns true if the graph is that of a transaction, which notes what is read.
+    pub fn notes_reads(&self) -> bool {
+        self.state().reads.is_some()
     }
 
     /// Hands each value of a node to `f`, with its property; also values of any type. They are
@@ -122,6 +144,15 @@ impl PropertyGraph {
     /// Damage.
     pub fn encoded_value(&self, v: VertexId, property: u32) -> Result<Option<Vec<u8>>> {
         self.encoded(v.into(), property)
+    }
+
+    /// As [`PropertyGraph::encoded_value`]: replaces the contents of `out` by the value; false if there is none.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn read_encoded(&self, v: VertexId, property: u32, out: &mut Vec<u8>) -> Result<bool> {
+        out.clear();
+        self.node_row(v)?.map_or(Ok(false), |row| row.get(property, out))
     }
 
     /// The number of a type of edges by its name.
@@ -172,7 +203,7 @@ impl PropertyGraph {
     pub fn edges_to(&self, v: VertexId, types: Option<&[u64]>) -> Result<Vec<EdgeNumbers>> {
         let mut found = Vec::new();
         for source in self.sources_of(v)? {
-            found.append(&mut self.edges_between(source, types, v)?);
+            self.add_all_between(source, types, v, &mut found)?;
         }
         Ok(found)
     }
@@ -188,19 +219,30 @@ impl PropertyGraph {
         destination: VertexId,
     ) -> Result<Vec<EdgeNumbers>> {
         let mut found = Vec::new();
+        self.add_all_between(source, types, destination, &mut found)?;
+        Ok(found)
+    }
+
+    fn add_all_between(
+        &self,
+        source: VertexId,
+        types: Option<&[u64]>,
+        destination: VertexId,
+        found: &mut Vec<EdgeNumbers>,
+    ) -> Result<()> {
         match types {
             Some(types) => {
                 for ty in types {
-                    self.add_edges_between((source, *ty, destination), &mut found)?;
+                    self.add_edges_between((source, *ty, destination), found)?;
                 }
             }
             None => {
                 for record in self.records_of(source)? {
-                    self.add_edges(&record, u64::MAX, Some(destination), &mut found)?;
+                    self.add_edges(&record, u64::MAX, Some(destination), found)?;
                 }
             }
         }
-        Ok(found)
+        Ok(())
     }
 
     /// Adds the edges of a type from one node to another.
@@ -210,19 +252,34 @@ impl PropertyGraph {
         found: &mut Vec<EdgeNumbers>,
     ) -> Result<()> {
         let state = self.state();
+        if let Some((shard, rows)) = state.untouched_record(source, ty)? {
+            return self.add_ends(&shard.edges.rows, rows, (source, ty, to), found);
+        }
         let parts = state.record(source, ty)?;
         if !parts.rest.is_empty() {
             let record = self.edge_record(source, ty, parts);
             return self.add_edges(&record, u64::MAX, Some(to), found);
         }
         let rows = &state.base.shard_of(source)?.edges.rows;
-        let (numbers, first) = (state.schema.edge_number(), found.len());
-        for (place, (_, row)) in (0..).zip(parts.first.visible()) {
+        let visible = parts.first.visible().map(|(_, row)| row);
+        self.add_ends(rows, visible, (source, ty, to), found)
+    }
+
+    /// Adds those of some rows of a record that lead to a node.
+    fn add_ends(
+        &self,
+        rows: &SegmentRows,
+        visible: impl Iterator<Item = u64>,
+        (source, edge_type, to): (VertexId, u64, VertexId),
+        found: &mut Vec<EdgeNumbers>,
+    ) -> Result<()> {
+        let (numbers, first) = (self.state().schema.edge_number(), found.len());
+        for (place, row) in (0..).zip(visible) {
             if rows.end(row)? == u64::from(to) {
                 let number = EdgeLocation::Row(rows, row).number(numbers)?;
                 let place = EdgePlace(place);
                 let edge =
-                    EdgeNumbers { source, edge_type: ty, destination: to, number, twin: 0, place };
+                    EdgeNumbers { source, edge_type, destination: to, number, twin: 0, place };
                 found.push(edge);
             }
         }
@@ -352,10 +409,13 @@ impl PropertyGraph {
 
 /// Numbers the edges of one record that have the same end and no number of their own.
 fn number_twins(edges: &mut [EdgeNumbers]) {
-    if edges.iter().filter(|edge| edge.number == 0).count() < 2 {
+    // Edges of one time are sorted by their ends.
+    if edges.is_sorted_by(|edge, next| edge.destination < next.destination)
+        || edges.iter().all(|edge| edge.number != 0)
+    {
         return;
     }
-    let mut seen = std::collections::HashMap::new();
+    let mut seen = FxHashMap::with_capacity_and_hasher(edges.len(), FxBuildHasher);
     for edge in edges.iter_mut().filter(|edge| edge.number == 0) {
         let twins = seen.entry(edge.destination).or_insert(0_u32);
         edge.twin = *twins;

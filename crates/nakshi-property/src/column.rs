@@ -25,6 +25,8 @@ const FEW: usize = 32;
 /// Estimated nanoseconds of comparing a text, and of returning a row or comparing a number.
 const PER_TEXT: u64 = 50;
 const PER_ROW: u64 = 6;
+/// Rows of a value whose numbers a page of 4 KiB has, at three bits each, in the time that it takes to read it.
+const ROWS_OF_PAGE: u64 = 8192;
 
 /// Location of the values of a column in a [`Blob`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -579,16 +581,16 @@ impl EncodedColumn {
         }
     }
 
-    /// Number of rows that are compared with a value in the time in which a dictionary finds the rows of
-    /// an average value: twice as many as it finds. On disk their codes may lie in as many pages.
+    /// Number of rows whose values are compared in the time in which a dictionary finds the rows of an average
+    /// value: by their codes twice as many as it finds, and by their texts a part of them. On disk their codes may
+    /// lie in as many pages, of which one has the numbers of thousands of rows with a value.
     pub(super) fn compared(&self, blob: &Blob, wanted: &Predicate) -> u64 {
-        match (&self.layout.values, wanted) {
-            (ColumnCodec::Dictionary { distinct, .. }, Predicate::Equal(_))
-                if blob.is_in_memory() =>
-            {
-                2 * self.len() / distinct.len().max(1)
-            }
-            _ => 0,
+        let ColumnCodec::Dictionary { distinct, .. } = &self.layout.values else { return 0 };
+        let found = self.len() / distinct.len().max(1);
+        match wanted {
+            Predicate::Equal(_) if blob.is_in_memory() => 2 * found,
+            _ if blob.is_in_memory() => found * PER_ROW / (PER_ROW + PER_TEXT),
+            _ => 2 + found / ROWS_OF_PAGE,
         }
     }
 

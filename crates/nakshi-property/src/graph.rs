@@ -424,11 +424,7 @@ impl PropertyGraph {
     pub(super) fn encoded(&self, v: u64, property: u32) -> Result<Option<Vec<u8>>> {
         let v = u32::try_from(v).map_err(|_| Error::BadList("a vertex id does not fit 32 bits"))?;
         let mut bytes = Vec::new();
-        let there = match self.node_row(v)? {
-            Some(row) => row.get(property, &mut bytes)?,
-            None => false,
-        };
-        Ok(there.then_some(bytes))
+        Ok(self.read_encoded(v, property, &mut bytes)?.then_some(bytes))
     }
 
     /// Internal ids of the nodes that meet all conditions, ascending.

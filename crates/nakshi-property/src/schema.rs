@@ -11,12 +11,13 @@ use super::rule::Rule;
 use super::spec::{ANY, EDGE_NUMBER, LABELS, PropertySpec, RESERVED};
 use super::value::{PropertyType, Scalar, Value, ordered_int, plain_int};
 use nakshi_store::{Error, Result};
+use rustc_hash::FxHashMap;
 
 /// The properties of nodes, or the properties of edges.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Properties {
     specs: Vec<PropertySpec>,
-    numbers: HashMap<String, u32>,
+    numbers: FxHashMap<String, u32>,
     /// True if there is a column for values of any type.
     has_any: bool,
 }
@@ -193,14 +194,14 @@ pub(super) struct Schema {
     pub(super) nodes: Properties,
     pub(super) edges: Properties,
     types: Vec<String>,
-    type_numbers: HashMap<String, u64>,
+    type_numbers: FxHashMap<String, u64>,
     inverses: HashMap<u64, u64>,
     rules: Vec<Rule>,
 }
 
 impl Schema {
     pub(super) fn of(entry: &PropertyEntry) -> Self {
-        let type_numbers: HashMap<String, u64> =
+        let type_numbers: FxHashMap<String, u64> =
             (0..).zip(&entry.edge_types).map(|(i, name)| (name.clone(), i)).collect();
         let number = |name: &String| type_numbers.get(name).copied();
         let inverses = entry.inverses.iter();

@@ -22,6 +22,8 @@ use nakshi_store::Result;
 
 /// Estimated nanoseconds of comparing a block with conditions.
 const PER_BLOCK: u64 = 16;
+/// Rows that there is room for before they are read.
+const MOST_ROOM: u64 = 1 << 16;
 
 /// Directory of a node file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -209,12 +211,9 @@ impl SegmentRows {
     }
 
     /// The internal ids of the destinations of neighbouring edges.
-    pub(super) fn ends(&self, mut rows: Range<u64>) -> Result<Vec<u64>> {
+    pub(super) fn ends(&self, rows: Range<u64>) -> Result<Vec<u64>> {
         match self {
-            SegmentRows::Columns(columns) => rows.try_fold(Vec::new(), |mut ends, row| {
-                ends.push(columns.end(row)?);
-                Ok(ends)
-            }),
+            SegmentRows::Columns(columns) => columns.ends(rows),
             SegmentRows::Flat(flat) => flat.ends(rows),
             SegmentRows::Blocks(blocks) => blocks.ends(rows),
         }
@@ -352,8 +351,13 @@ struct ColumnRowGroup {
 impl ColumnRowGroup {
     #[inline]
     fn column(&self, property: u32) -> Option<&EncodedColumn> {
-        let at = self.columns.binary_search_by_key(&property, |(number, _)| *number).ok()?;
-        self.columns.get(at).map(|(_, column)| column)
+        // Most groups have a column of each property.
+        let guess = self.columns.get(property as usize).filter(|(number, _)| *number == property);
+        let found = guess.or_else(|| {
+            let at = self.columns.binary_search_by_key(&property, |(number, _)| *number).ok()?;
+            self.columns.get(at)
+        });
+        found.map(|(_, column)| column)
     }
 
     /// Estimated nanoseconds of [`ColumnRowGroup::find`]: those of its cheapest condition, whose rows
@@ -370,15 +374,19 @@ impl ColumnRowGroup {
         let mut conditions = Vec::with_capacity(wanted.len());
         for (property, wanted) in wanted {
             match self.column(*property) {
-                Some(column) => conditions.push((column.reads(blob, wanted)?, column, wanted)),
+                Some(column) => {
+                    let costs = (column.reads(blob, wanted)?, column.search_cost(wanted));
+                    conditions.push((costs, column, wanted));
+                }
                 // All rows of the group are null.
                 None if wanted.fits(None) => {}
                 None => return Ok(Vec::new()),
             }
         }
-        conditions.sort_by_key(|(reads, ..)| *reads);
+        // Of searches that read no values, those first that find few rows.
+        conditions.sort_by_key(|(costs, ..)| *costs);
         let mut all: Option<Vec<u64>> = None;
-        for (reads, column, wanted) in conditions {
+        for ((reads, _), column, wanted) in conditions {
             let found = match all {
                 None => column.find(blob, rows, wanted)?,
                 Some(some) if some.is_empty() => return Ok(some),
@@ -485,6 +493,27 @@ impl ColumnRows {
             Some((ColumnRowGroup { ends: Some(ends), .. }, row)) => ends.get(&self.blob, row),
             _ => Err(self.blob.damaged(0, "an edge is asked for that it has not")),
         }
+    }
+
+    /// The internal ids of the destinations of neighbouring edges.
+    fn ends(&self, mut rows: Range<u64>) -> Result<Vec<u64>> {
+        let missing = || self.blob.damaged(0, "an edge is asked for that it has not");
+        let count = rows.end.saturating_sub(rows.start);
+        // A damaged file may tell of more than there is memory for.
+        let mut found = Vec::with_capacity(count.min(MOST_ROOM) as usize);
+        while !rows.is_empty() {
+            let (group, row) = self.group(rows.start).ok_or_else(missing)?;
+            let ends = group.ends.as_ref().ok_or_else(missing)?;
+            let here = ends.len().saturating_sub(row).min(rows.end - rows.start);
+            if here == 0 {
+                return Err(missing());
+            }
+            for row in row..row + here {
+                found.push(ends.get(&self.blob, row)?);
+            }
+            rows.start += here;
+        }
+        Ok(found)
     }
 
     /// The time of an edge.

@@ -395,6 +395,22 @@ impl GraphState {
         self.stored_record(v, ty)
     }
 
+    /// The shard of a node and the rows of a record, if nothing has changed since the files were written; `None` if
+    /// it has.
+    #[inline]
+    pub(super) fn untouched_record(
+        &self,
+        v: VertexId,
+        ty: u64,
+    ) -> Result<Option<(&Shard, Range<u64>)>> {
+        if !self.layers.is_empty() || !self.log.is_empty() || u64::from(v) >= self.filed() {
+            return Ok(None);
+        }
+        self.note(Subject::Record(v, ty));
+        let (shard, row) = self.base.place(v)?;
+        Ok(Some((shard, shard.edges.record(row, ty)?)))
+    }
+
     /// As [`GraphState::record`], for a read that is noted by its edge.
     pub(super) fn stored_record(&self, v: VertexId, ty: u64) -> Result<RecordParts> {
         self.parts_where(v, ty, |_| true)
