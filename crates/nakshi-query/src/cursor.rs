@@ -139,6 +139,8 @@ pub struct Cursor {
     counters: Counters,
     /// Rows that the operators are asked for next.
     batch: usize,
+    /// Time that its rows took so far.
+    worked: Duration,
 }
 
 impl std::fmt::Debug for Cursor {
@@ -174,7 +176,16 @@ impl Cursor {
         };
         let source = (!prepared.explain).then_some(source);
         let (rows, counters) = (Vec::new().into_iter(), Counters::default());
-        Cursor { prepared, context, source, rows, held: None, counters, batch: 1 }
+        Cursor {
+            prepared,
+            context,
+            source,
+            rows,
+            held: None,
+            counters,
+            batch: 1,
+            worked: Duration::ZERO,
+        }
     }
 
     /// Returns true for a query that changes the graph when it runs.
@@ -240,7 +251,31 @@ impl Cursor {
     /// # Errors
     /// Errors of the query, which has ended then.
     pub fn next(&mut self, most: usize) -> Result<Vec<Row>> {
-        with_room(self.prepared.deep, || self.next_rows(most))
+        let began = self.source.is_some().then(Instant::now);
+        let rows = with_room(self.prepared.deep, || self.next_rows(most))?;
+        if let Some(began) = began {
+            self.worked += began.elapsed();
+            if self.source.is_none() {
+                self.prepared.pace.note(self.worked);
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Makes all rows, which stay in memory.
+    ///
+    /// # Errors
+    /// Errors of the query.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        self.batch = BATCH;
+        let rows = self.next(usize::MAX)?;
+        self.rows = rows.into_iter();
+        Ok(())
+    }
+
+    /// Returns true if all rows are in memory.
+    pub fn is_whole(&self) -> bool {
+        self.source.is_none()
     }
 
     fn next_rows(&mut self, most: usize) -> Result<Vec<Row>> {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use nakshi_property::{PropertyGraph, PropertyStore, Transaction as StoreTransaction};
 
@@ -170,6 +171,57 @@ impl Database {
         Ok(plan.writes && !plan.explain)
     }
 
+    /// The plan of a text that is known to take at most `time`.
+    fn prompt_plan(&self, text: &str, time: Duration) -> Option<Arc<Prepared>> {
+        let plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        let plan = plans.get(text).filter(|plan| plan.only_reads() && plan.pace.is_within(time));
+        plan.cloned()
+    }
+
+    /// Returns true for a query that only reads and took at most `time` when it ran last.
+    pub fn is_prompt(&self, text: &str, time: Duration) -> bool {
+        self.prompt_plan(text, time).is_some()
+    }
+
+    /// Runs a query to its end if it only reads and takes at most about `time`, as it did last; `None` if not,
+    /// and then nothing of it has happened. For threads that may not be held up for longer.
+    ///
+    /// # Errors
+    /// Errors of the query.
+    pub fn run_promptly(
+        &self,
+        text: &str,
+        parameters: &Parameters,
+        options: &Options,
+        time: Duration,
+    ) -> Result<Option<Cursor>> {
+        self.run_promptly_on(self.snapshot(), text, parameters, options, time)
+    }
+
+    fn run_promptly_on(
+        &self,
+        graph: PropertyGraph,
+        text: &str,
+        parameters: &Parameters,
+        options: &Options,
+        time: Duration,
+    ) -> Result<Option<Cursor>> {
+        let Some(prepared) = self.prompt_plan(text, time) else { return Ok(None) };
+        let until = Instant::now() + time;
+        let cut_short = options.deadline.is_none_or(|deadline| until < deadline);
+        let deadline = if cut_short { Some(until) } else { options.deadline };
+        let hurried = Options { deadline, ..options.clone() };
+        let mut cursor = self.begun(Arc::clone(&prepared), parameters.clone(), graph, &hurried)?;
+        match cursor.finish() {
+            Ok(()) => Ok(Some(cursor)),
+            Err(error) if cut_short && error.class() == Class::Deadline => {
+                prepared.pace.note(Duration::MAX);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// A cursor that has not begun.
     fn cursor(
         &self,
@@ -178,7 +230,16 @@ impl Database {
         graph: PropertyGraph,
         options: &Options,
     ) -> Result<Cursor> {
-        let prepared = self.plan(text)?;
+        self.begun(self.plan(text)?, parameters, graph, options)
+    }
+
+    fn begun(
+        &self,
+        prepared: Arc<Prepared>,
+        parameters: Parameters,
+        graph: PropertyGraph,
+        options: &Options,
+    ) -> Result<Cursor> {
         if let Some(name) =
             prepared.parameters.iter().find(|name| !parameters.contains_key(&***name))
         {
@@ -326,6 +387,26 @@ impl Transaction {
                 if cursor.writes() { Err(read_only()) } else { Ok(cursor) }
             }
         }
+    }
+
+    /// As [`Database::run_promptly`], in the transaction.
+    ///
+    /// # Errors
+    /// Errors of the query.
+    pub fn run_promptly(
+        &self,
+        text: &str,
+        parameters: &Parameters,
+        options: &Options,
+        time: Duration,
+    ) -> Result<Option<Cursor>> {
+        let graph = self.changes.as_ref().map_or(&self.snapshot, StoreTransaction::graph);
+        self.database.run_promptly_on(graph.clone(), text, parameters, options, time)
+    }
+
+    /// Returns true if it cannot change the graph, so that its end takes no time.
+    pub fn only_reads(&self) -> bool {
+        self.changes.is_none()
     }
 
     /// Commits; returns the number of the commit, or of the state that was read.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::ir::{Binary, Expr, Projected, Slot};
+use super::ir::{Binary, Compare, Expr, Name, Projected, Slot};
 
 /// The conditions that hold if and only if an expression does.
 pub(crate) fn conjunctions(expr: &Expr) -> Vec<Expr> {
@@ -16,6 +16,37 @@ pub(crate) fn conjunctions(expr: &Expr) -> Vec<Expr> {
 pub(crate) fn free_slots(expr: &Expr) -> Option<HashSet<Slot>> {
     let mut found = HashSet::new();
     collect(expr, &mut found).then_some(found)
+}
+
+/// Returns true for a condition of a simple kind whose value is the same as long as the graph, the parameters and
+/// its slots are.
+pub(crate) fn is_fixed(expr: &Expr) -> bool {
+    let simple = matches!(
+        expr,
+        Expr::Literal(_)
+            | Expr::Slot(_)
+            | Expr::Parameter(_)
+            | Expr::Property(..)
+            | Expr::HasLabels(..)
+            | Expr::Not(_)
+            | Expr::Binary(..)
+            | Expr::Compare(..)
+            | Expr::In(..)
+            | Expr::IsNull(_)
+            | Expr::List(_)
+    );
+    simple && children(expr).into_iter().all(is_fixed)
+}
+
+/// The property of a node that a condition wants to be equal to a value, and the expression of the value.
+pub(crate) fn wanted_value(condition: &Expr, slot: Slot) -> Option<(&Name, &Expr)> {
+    let Expr::Compare(Compare::Equal, a, b) = condition else { return None };
+    let own = |of: &'_ Expr| matches!(of, Expr::Property(of, _) if matches!(**of, Expr::Slot(own) if own == slot));
+    match (&**a, &**b) {
+        (Expr::Property(_, name), value) if own(a) => Some((name, value)),
+        (value, Expr::Property(_, name)) if own(b) => Some((name, value)),
+        _ => None,
+    }
 }
 
 /// Adds the slots of an expression; false for a query inside.

@@ -141,6 +141,18 @@ impl Labels {
         }
     }
 
+    /// The label, if the condition is that there is this one.
+    pub(crate) fn only(&self) -> Option<&Name> {
+        match self {
+            Labels::Has(name) => Some(name),
+            Labels::All(some) | Labels::Some(some) => match some.as_slice() {
+                [one] => one.only(),
+                _ => None,
+            },
+            Labels::Any | Labels::Not(_) => None,
+        }
+    }
+
     /// A label that every node has that meets the condition.
     pub(crate) fn required(&self) -> Option<&Name> {
         match self {

@@ -26,6 +26,7 @@ mod functions;
 mod ir;
 mod json;
 mod order;
+mod pace;
 mod plan;
 mod planner;
 mod procedure;

@@ -1,12 +1,15 @@
 //! The logical plan of a statement: a tree of operators, the last one at its root.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use super::free::free_slots;
 use super::ir::{
     Aggregation, Batches, EdgePattern, Expr, Name, PathPattern, ProcedureCall, SchemaChange,
     SetItem, Shortest, Slot,
 };
+use super::pace::Pace;
 
 /// An operator, which takes rows from its input and hands on others.
 #[derive(Clone, Debug)]
@@ -19,8 +22,11 @@ pub(crate) enum Plan {
         slot: Slot,
         source: NodeSource,
     },
-    /// For each row, the edges of a node.
-    Expand(Expand),
+    /// For each row, the walks along single edges.
+    Walk {
+        input: Arc<Plan>,
+        steps: Vec<Step>,
+    },
     /// For each row with an edge, its ends.
     Ends(Expand),
     /// For each row, the paths of several edges from a node.
@@ -150,6 +156,25 @@ pub(crate) enum NodeSource {
     },
 }
 
+/// A step of a walk, along one edge.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub(crate) from: Slot,
+    /// The edge, with its direction as seen from `from`.
+    pub(crate) edge: EdgePattern,
+    pub(crate) to: Slot,
+    /// True if `to` has a value already.
+    pub(crate) to_bound: bool,
+    /// The steps of the walk whose edges are not passed again.
+    pub(crate) earlier: Vec<usize>,
+    /// Other edges, and lists of edges, of the same clause, which are not passed again.
+    pub(crate) others: Vec<Slot>,
+    /// Conditions on the node that it leads to, which need nothing else that may change.
+    pub(crate) of_node: Vec<Expr>,
+    /// Conditions that need more of the row.
+    pub(crate) of_row: Vec<Expr>,
+}
+
 /// A step along edges.
 #[derive(Clone, Debug)]
 pub(crate) struct Expand {
@@ -190,6 +215,16 @@ pub(crate) struct Prepared {
     pub(crate) profile: bool,
     /// True if expressions are so long, or clauses so many, that a usual stack may be too small.
     pub(crate) deep: bool,
+    /// Slots of edges that nothing reads.
+    pub(crate) unread: HashSet<Slot>,
+    pub(crate) pace: Pace,
+}
+
+impl Prepared {
+    /// Returns true for a query that may be run twice: it neither changes the graph nor calls procedures.
+    pub(crate) fn only_reads(&self) -> bool {
+        !self.writes && !self.calls
+    }
 }
 
 /// The plan of a query inside of an expression.
@@ -215,8 +250,13 @@ impl Plan {
                     format!("PropertySeek({}{label} {property})", name(slot))
                 }
             },
-            Plan::Expand(expand) if expand.to_bound => format!("ExpandInto{}", step(expand)),
-            Plan::Expand(expand) => format!("Expand{}", step(expand)),
+            Plan::Walk { steps, .. } => {
+                let line = |step: &Step| {
+                    let into = if step.to_bound { "Into" } else { "" };
+                    format!("Expand{into}({})--({})", name(&step.from), name(&step.to))
+                };
+                steps.iter().rev().map(line).collect::<Vec<_>>().join(", ")
+            }
             Plan::Ends(expand) => format!("Ends{}", step(expand)),
             Plan::ExpandMany(expand) => format!("ExpandMany{}", step(expand)),
             Plan::Shortest { expand, .. } => format!("ShortestPath{}", step(expand)),
@@ -257,11 +297,10 @@ impl Plan {
     pub(crate) fn input(&self) -> Option<&Arc<Plan>> {
         match self {
             Plan::Argument | Plan::Union { .. } => None,
-            Plan::Expand(expand) | Plan::Ends(expand) | Plan::ExpandMany(expand) => {
-                Some(&expand.input)
-            }
+            Plan::Ends(expand) | Plan::ExpandMany(expand) => Some(&expand.input),
             Plan::Shortest { expand, .. } => Some(&expand.input),
             Plan::Nodes { input, .. }
+            | Plan::Walk { input, .. }
             | Plan::Filter { input, .. }
             | Plan::Path { input, .. }
             | Plan::Optional { input, .. }
@@ -307,6 +346,37 @@ impl Plan {
             Plan::Union { branches, .. } => branches.iter().map(|(plan, _)| plan).collect(),
             _ => Vec::new(),
         }
+    }
+
+    /// Adds the edges without names that the plan reads: those of paths, and those that are not passed again.
+    fn add_read(&self, read: &mut HashSet<Slot>) {
+        match self {
+            Plan::Path { edges, .. } => read.extend(edges),
+            Plan::Walk { steps, .. } => {
+                for step in steps {
+                    read.extend(&step.others);
+                    read.extend(step.of_row.iter().filter_map(free_slots).flatten());
+                }
+            }
+            Plan::Filter { predicate, .. } => {
+                read.extend(free_slots(predicate).into_iter().flatten())
+            }
+            Plan::Ends(expand) | Plan::ExpandMany(expand) | Plan::Shortest { expand, .. } => {
+                read.extend(&expand.others);
+            }
+            _ => {}
+        }
+        for plan in self.inner().into_iter().chain(self.input()) {
+            plan.add_read(read);
+        }
+    }
+
+    /// The edges of walks without names that none of some plans reads.
+    pub(crate) fn unread(plans: &[&Arc<Plan>], names: &[Name]) -> HashSet<Slot> {
+        let mut read = HashSet::new();
+        plans.iter().for_each(|plan| plan.add_read(&mut read));
+        let unnamed = |slot: &Slot| names.get(*slot).is_some_and(|name| name.trim().is_empty());
+        (0..names.len()).filter(|slot| unnamed(slot) && !read.contains(slot)).collect()
     }
 
     /// The plan as lines of text, the last operator first; what runs for each row is indented. `more` is added to

@@ -4,16 +4,18 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::free::{conjunctions, free_slots};
+use super::free::{conjunctions, free_slots, is_fixed, wanted_value};
 use super::ir::{
     Clause, Compare, EdgePattern, Expr, Mode, Name, NodePattern, PathPattern, Project, Query, Slot,
     Statement,
 };
-use super::plan::{Expand, NodeSource, Plan, Prepared, Subplan};
+use super::pace::Pace;
+use super::plan::{Expand, NodeSource, Plan, Prepared, Step, Subplan};
 
 /// The plan of a statement.
 pub(crate) fn prepare(statement: Statement) -> Prepared {
-    let mut planner = Planner { width: statement.width };
+    let joins = !matches!(statement.mode, Mode::Explain | Mode::Profile);
+    let mut planner = Planner { width: statement.width, joins };
     let root = planner.query(&statement.query, Arc::new(Plan::Argument));
     let subplans: Vec<_> = statement
         .subqueries
@@ -23,7 +25,9 @@ pub(crate) fn prepare(statement: Statement) -> Prepared {
             columns: query.columns.clone(),
         })
         .collect();
+    let plans: Vec<_> = subplans.iter().map(|plan| &plan.root).chain([&root]).collect();
     Prepared {
+        unread: Plan::unread(&plans, &statement.names),
         root,
         subplans,
         slots: statement.query.columns.clone(),
@@ -37,11 +41,15 @@ pub(crate) fn prepare(statement: Statement) -> Prepared {
         names: statement.names,
         parameters: statement.parameters,
         deep: false,
+        pace: Pace::default(),
     }
 }
 
 struct Planner {
     width: usize,
+    /// True to join steps along edges, and the conditions on them, to walks. What shows the work of each
+    /// operator does without.
+    joins: bool,
 }
 
 impl Planner {
@@ -130,19 +138,20 @@ impl Planner {
         let is_new =
             |(slot, value): &&(Slot, Expr)| !matches!(value, Expr::Slot(own) if own == slot);
         let items = project.items.iter().filter(is_new).cloned();
+        let order = order_of(project);
         let (items, late): (Vec<_>, Vec<_>) =
-            items.partition(|(slot, _)| !can_wait(project, *slot));
+            items.partition(|(slot, _)| !can_wait(project, &order, *slot));
         plan = projected(plan, items);
         if project.distinct {
             let slots = project.items.iter().map(|(slot, _)| *slot).collect();
             plan = Arc::new(Plan::Distinct { input: plan, slots });
         }
-        if !project.order.is_empty() {
+        if !order.is_empty() {
             let first = match (&project.skip, &project.limit, &project.filter) {
                 (None, Some(limit), _) => Some(limit.clone()),
                 _ => None,
             };
-            plan = Arc::new(Plan::Sort { input: plan, keys: project.order.clone(), first });
+            plan = Arc::new(Plan::Sort { input: plan, keys: order, first });
         }
         if let Some(skip) = &project.skip {
             plan = Arc::new(Plan::Skip { input: plan, count: skip.clone() });
@@ -159,18 +168,32 @@ impl Planner {
         filter: Option<&Expr>,
         input: Arc<Plan>,
     ) -> Arc<Plan> {
-        let mut search = Search::new(paths, filter, input);
+        let mut search = Search::new(paths, filter, input, self.joins);
         while search.step(&mut self.width) {}
         search.finish(paths)
     }
 }
 
+/// The order of a projection. Columns behind the first that only read are replaced by their expressions, which few
+/// rows need.
+fn order_of(project: &Project) -> Vec<(Expr, bool)> {
+    let mut order = project.order.clone();
+    for (key, _) in order.iter_mut().skip(1) {
+        let Expr::Slot(slot) = key else { continue };
+        let column = project.items.iter().find(|(own, _)| own == slot);
+        if let Some((_, value)) = column.filter(|(_, value)| is_fixed(value)) {
+            *key = value.clone();
+        }
+    }
+    order
+}
+
 /// Returns true for a column of a projection that is made after its `LIMIT`: of few rows. The order must not
 /// need it.
-fn can_wait(project: &Project, slot: Slot) -> bool {
+fn can_wait(project: &Project, order: &[(Expr, bool)], slot: Slot) -> bool {
     let needs = |(key, _): &(Expr, bool)| free_slots(key).is_none_or(|slots| slots.contains(&slot));
-    let sorted = !project.order.is_empty() && project.limit.is_some();
-    sorted && !project.distinct && !project.order.iter().any(needs)
+    let sorted = !order.is_empty() && project.limit.is_some();
+    sorted && !project.distinct && !order.iter().any(needs)
 }
 
 fn projected(input: Arc<Plan>, items: Vec<(Slot, Expr)>) -> Arc<Plan> {
@@ -217,10 +240,11 @@ struct Search<'p> {
     /// Slots that come from the rows before.
     pattern: HashSet<Slot>,
     passed: Vec<Slot>,
+    joins: bool,
 }
 
 impl<'p> Search<'p> {
-    fn new(paths: &'p [PathPattern], filter: Option<&Expr>, plan: Arc<Plan>) -> Self {
+    fn new(paths: &'p [PathPattern], filter: Option<&Expr>, plan: Arc<Plan>, joins: bool) -> Self {
         let mut search = Search {
             plan,
             nodes: Vec::new(),
@@ -229,6 +253,7 @@ impl<'p> Search<'p> {
             bound: HashSet::new(),
             pattern: new_slots(paths).into_iter().collect(),
             passed: Vec::new(),
+            joins,
         };
         for path in paths {
             search.nodes.extend(&path.nodes);
@@ -269,9 +294,53 @@ impl<'p> Search<'p> {
             });
         self.conditions = later;
         let ready: Vec<(Expr, Option<HashSet<Slot>>)> = ready;
-        for (predicate, _) in ready {
-            self.plan = Arc::new(Plan::Filter { input: Arc::clone(&self.plan), predicate });
+        for (predicate, needs) in ready {
+            self.check(predicate, &needs.unwrap_or_default());
         }
+    }
+
+    /// The steps of the walk that the plan ends in, if there is one that nothing else has.
+    fn walk(&mut self) -> Option<&mut Vec<Step>> {
+        match Arc::get_mut(&mut self.plan)? {
+            Plan::Walk { steps, .. } if self.joins => Some(steps),
+            _ => None,
+        }
+    }
+
+    /// Adds a condition, which needs the values of some slots.
+    fn check(&mut self, predicate: Expr, needs: &HashSet<Slot>) {
+        match self.walk().and_then(|steps| steps.last_mut()) {
+            Some(step) if is_fixed(&predicate) && needs.iter().all(|slot| *slot == step.to) => {
+                step.of_node.push(predicate);
+            }
+            Some(step) => step.of_row.push(predicate),
+            None => {
+                self.plan = Arc::new(Plan::Filter { input: Arc::clone(&self.plan), predicate });
+            }
+        }
+    }
+
+    /// Adds a step along a single edge.
+    fn add_step(&mut self, (from, edge, to): (Slot, EdgePattern, Slot), to_bound: bool) {
+        let passed = self.passed.clone();
+        let mut step = Step {
+            from,
+            edge,
+            to,
+            to_bound,
+            earlier: Vec::new(),
+            others: passed,
+            of_node: Vec::new(),
+            of_row: Vec::new(),
+        };
+        if let Some(steps) = self.walk() {
+            let place = |slot: &Slot| steps.iter().position(|step| step.edge.slot == *slot);
+            step.earlier = step.others.iter().filter_map(place).collect();
+            step.others.retain(|slot| place(slot).is_none());
+            steps.push(step);
+            return;
+        }
+        self.plan = Arc::new(Plan::Walk { input: Arc::clone(&self.plan), steps: vec![step] });
     }
 
     /// Adds one operator; false if there is nothing left.
@@ -321,12 +390,20 @@ impl<'p> Search<'p> {
             edge.slot = *width;
             *width += 1;
         }
+        let (from_bound, to_bound) =
+            (self.bound.contains(&from), self.bound.contains(&to) || from == to);
+        if link.path.shortest.is_none() && edge.length.is_none() && !edge.bound {
+            self.bound.extend([from, to, slot]);
+            self.add_step((from, edge, to), to_bound);
+            self.passed.push(slot);
+            return;
+        }
         let expand = Expand {
             input: Arc::clone(&self.plan),
             from,
             to,
-            to_bound: self.bound.contains(&to) || from == to,
-            from_bound: self.bound.contains(&from),
+            to_bound,
+            from_bound,
             others: self.passed.clone(),
             backwards,
             edge,
@@ -334,11 +411,10 @@ impl<'p> Search<'p> {
         self.bound.extend([from, to, slot]);
         self.passed.push(slot);
         let found = expand.edge.slot;
-        self.plan = Arc::new(match (link.path.shortest, link.edge.length, link.edge.bound) {
-            (Some(which), ..) => Plan::Shortest { expand, which },
-            (None, Some(_), _) => Plan::ExpandMany(expand),
-            (None, None, true) => Plan::Ends(expand),
-            (None, None, false) => Plan::Expand(expand),
+        self.plan = Arc::new(match (link.path.shortest, link.edge.length) {
+            (Some(which), _) => Plan::Shortest { expand, which },
+            (None, Some(_)) => Plan::ExpandMany(expand),
+            (None, None) => Plan::Ends(expand),
         });
         if known_list {
             let same = [found, slot].map(|slot| Box::new(Expr::Slot(slot)));
@@ -374,11 +450,7 @@ impl<'p> Search<'p> {
                 Expr::HasLabels(of, labels) if matches!(**of, Expr::Slot(own) if own == slot) => {
                     label = label.or_else(|| labels.required().cloned());
                 }
-                Expr::Compare(Compare::Equal, a, b) => {
-                    let found = self.wanted(slot, a, b).or_else(|| self.wanted(slot, b, a));
-                    property = property.or(found);
-                }
-                _ => {}
+                other => property = property.or_else(|| self.wanted(slot, other)),
             }
         }
         match (property, label) {
@@ -389,11 +461,8 @@ impl<'p> Search<'p> {
     }
 
     /// The property of a node and the value that a condition wants of it, if the value is known.
-    fn wanted(&self, slot: Slot, of: &Expr, value: &Expr) -> Option<(Name, Expr)> {
-        let Expr::Property(of, name) = of else { return None };
-        if !matches!(**of, Expr::Slot(own) if own == slot) {
-            return None;
-        }
+    fn wanted(&self, slot: Slot, condition: &Expr) -> Option<(Name, Expr)> {
+        let (name, value) = wanted_value(condition, slot)?;
         let needs = free_slots(value)?;
         let known = |slot: &Slot| !self.pattern.contains(slot) || self.bound.contains(slot);
         needs.iter().all(known).then(|| (Arc::clone(name), value.clone()))

@@ -1,6 +1,6 @@
 //! The graph as a query sees it: the state of a commit, or of a transaction with its changes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime as Utc, NaiveDateTime};
@@ -8,6 +8,7 @@ use nakshi_property::{
     Condition, EdgeNumbers, LABELS, PropertyGraph, PropertySpec, Value as Stored,
 };
 use nakshi_store::ExternalId;
+use rustc_hash::FxHashMap;
 
 use super::error::{Class, QueryError, Result};
 use super::stored;
@@ -26,7 +27,57 @@ pub(crate) struct View {
     /// When the query began, in UTC.
     pub(crate) now: NaiveDateTime,
     /// Sets of labels as they are stored, of which a graph has few.
-    labels: Mutex<HashMap<Vec<u8>, LabelSet>>,
+    labels: Mutex<Sets>,
+    recent: Mutex<Recent>,
+}
+
+/// Reads of properties after which values are kept, so that short queries need no memory for them.
+const FEW_READS: usize = 64;
+/// Values that are kept: those of the rows of a batch.
+const MOST_VALUES: usize = 2048;
+/// Most bytes of such a value.
+const MOST_WEIGHT: u64 = 256;
+
+/// Values of properties of nodes that were read last: a condition and a column often read the same.
+#[derive(Debug, Default)]
+struct Recent {
+    reads: usize,
+    /// Node and property with the value, each at a place of its own.
+    values: Vec<Option<(u32, u32, Value)>>,
+    /// The value that was read last, as it is stored.
+    bytes: Vec<u8>,
+}
+
+impl Recent {
+    fn place(v: u32, property: u32) -> usize {
+        (v ^ property.rotate_right(8)) as usize % MOST_VALUES
+    }
+
+    fn find(&self, v: u32, property: u32) -> Option<Value> {
+        let (node, own, value) = self.values.get(Self::place(v, property))?.as_ref()?;
+        (*node == v && *own == property).then(|| value.clone())
+    }
+
+    fn keep(&mut self, v: u32, property: u32, value: &Value) {
+        self.reads += 1;
+        if self.reads == FEW_READS {
+            self.values.resize(MOST_VALUES, None);
+        }
+        // Long values would take memory that the query has no account of.
+        if let Some(place) = self.values.get_mut(Self::place(v, property))
+            && value.weight() <= MOST_WEIGHT
+        {
+            *place = Some((v, property, value.clone()));
+        }
+    }
+}
+
+/// Sets of labels that were met.
+#[derive(Debug, Default)]
+struct Sets {
+    known: FxHashMap<Vec<u8>, LabelSet>,
+    /// The set that was read last, as it is stored.
+    bytes: Vec<u8>,
 }
 
 /// The labels of a node.
@@ -45,6 +96,7 @@ impl View {
             deleted_edges: HashSet::new(),
             now,
             labels: Mutex::default(),
+            recent: Mutex::default(),
         }
     }
 
@@ -56,6 +108,7 @@ impl View {
             deleted_edges: self.deleted_edges.clone(),
             now: self.now,
             labels: Mutex::default(),
+            recent: Mutex::default(),
         }
     }
 
@@ -80,14 +133,15 @@ impl View {
         let Some((number, spec)) = self.graph.property(false, LABELS) else {
             return Ok(LabelSet::default());
         };
-        let Some(bytes) = self.graph.encoded_value(v, number)? else {
+        let mut sets = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
+        let Sets { known, bytes } = &mut *sets;
+        if !self.graph.read_encoded(v, number, bytes)? {
             return Ok(LabelSet::default());
-        };
-        let mut known = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(labels) = known.get(&bytes) {
+        }
+        if let Some(labels) = known.get(bytes.as_slice()) {
             return Ok(Arc::clone(labels));
         }
-        let Some(Stored::List(labels)) = Stored::decode(spec.ty, &bytes) else {
+        let Some(Stored::List(labels)) = Stored::decode(spec.ty, bytes) else {
             return Ok(LabelSet::default());
         };
         let label = |label| match label {
@@ -96,7 +150,7 @@ impl View {
         };
         let labels: LabelSet = labels.into_iter().filter_map(label).collect();
         if known.len() < MOST_SETS {
-            known.insert(bytes, Arc::clone(&labels));
+            known.insert(bytes.clone(), Arc::clone(&labels));
         }
         Ok(labels)
     }
@@ -106,9 +160,16 @@ impl View {
         self.check_node(v)?;
         if name != LABELS
             && let Some((number, spec)) = self.graph.property(false, name)
-            && let Some(bytes) = self.graph.encoded_value(v, number)?
         {
-            return decoded(spec, &bytes);
+            let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(value) = recent.find(v, number) {
+                return Ok(value);
+            }
+            if self.graph.read_encoded(v, number, &mut recent.bytes)? {
+                let value = decoded(spec, &recent.bytes)?;
+                recent.keep(v, number, &value);
+                return Ok(value);
+            }
         }
         match self.graph.property(false, &PropertySpec::any_column(name)) {
             Some((number, spec)) => match self.graph.encoded_value(v, number)? {
@@ -170,20 +231,50 @@ impl View {
 
     /// The nodes with a label.
     pub(crate) fn with_label(&self, label: &str) -> Result<Vec<u32>> {
-        let label = Condition::Is(Stored::String(label.to_owned()));
-        Ok(self.graph.numbers_of(&[(LABELS, label)])?)
+        Ok(self.graph.numbers_of(&[(LABELS, has_label(label))])?)
+    }
+
+    /// Estimated nanoseconds of [`View::with_label`].
+    pub(crate) fn label_cost(&self, label: &str) -> Result<u64> {
+        Ok(self.graph.cost_of_numbers(&[(LABELS, has_label(label))])?)
     }
 
     /// The nodes with a value of a property, and perhaps a label. There may be others among them, with
     /// values that are nearly the same.
     pub(crate) fn seek(&self, label: Option<&str>, name: &str, value: &Value) -> Result<Vec<u32>> {
-        let label = label.map(|label| (LABELS, Condition::Is(Stored::String(label.to_owned()))));
         let mut found = Vec::new();
-        let mut search = |name: &str, condition: Condition| -> Result<()> {
+        self.searches(label, name, value, |wanted| {
+            found.extend(self.graph.numbers_of(wanted)?);
+            Ok(())
+        })?;
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+
+    /// Estimated nanoseconds of [`View::seek`] without a label. Takes little of them itself.
+    pub(crate) fn seek_cost(&self, name: &str, value: &Value) -> Result<u64> {
+        let mut cost = 0;
+        self.searches(None, name, value, |wanted| {
+            cost += self.graph.cost_of_numbers(wanted)?;
+            Ok(())
+        })?;
+        Ok(cost)
+    }
+
+    /// Hands the conditions of each search of [`View::seek`] to `f`.
+    fn searches(
+        &self,
+        label: Option<&str>,
+        name: &str,
+        value: &Value,
+        mut f: impl FnMut(&[(&str, Condition)]) -> Result<()>,
+    ) -> Result<()> {
+        let label = label.map(|label| (LABELS, has_label(label)));
+        let mut search = |name: &str, condition: Condition| {
             let mut wanted: Vec<(&str, Condition)> = label.iter().cloned().collect();
             wanted.push((name, condition));
-            found.extend(self.graph.numbers_of(&wanted)?);
-            Ok(())
+            f(&wanted)
         };
         let alike = stored::alike(value);
         if name != LABELS
@@ -200,9 +291,7 @@ impl View {
                 search(&any, Condition::Is(Stored::Bytes(stored::any_bytes(value))))?;
             }
         }
-        found.sort_unstable();
-        found.dedup();
-        Ok(found)
+        Ok(())
     }
 
     /// The type of an edge, which a deleted one has as well.
@@ -314,6 +403,10 @@ impl View {
             other => other,
         })
     }
+}
+
+fn has_label(label: &str) -> Condition {
+    Condition::Is(Stored::String(label.to_owned()))
 }
 
 /// An id as an integer, if it is one of 64 bits; else the number of its node.

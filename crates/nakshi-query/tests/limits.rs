@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nakshi_io::CancelToken;
 use nakshi_property::{LoadOptions, PropertyStore, load};
-use nakshi_query::{Class, Database, Options, Parameters};
+use nakshi_query::{Class, Database, Options, Parameters, Value};
 use nakshi_store::OpenOptions;
 use nakshi_store::import::Hooks;
 
@@ -40,6 +40,42 @@ fn a_query_ends_at_its_limits() {
     let little = Options { memory: Some(1 << 20), ..Options::default() };
     let large = "UNWIND range(1, 1000000) AS x RETURN x ORDER BY x DESC";
     assert_eq!(class_of(&database, large, &little), Some(Class::Memory));
+}
+
+#[test]
+fn a_query_runs_promptly_if_it_did_before() {
+    let home = tempfile::tempdir().unwrap();
+    let database = database(&home);
+    let (options, soon) = (Options::default(), Duration::from_millis(500));
+    let given = |most| Parameters::from([("most".into(), Value::Int(most))]);
+    let prompt = |text: &str, most, options: &Options, time: Duration| {
+        database.run_promptly(text, &given(most), options, time).map_err(|error| error.class())
+    };
+    let whole = |text: &str| {
+        let mut cursor = database.run(text, given(10), &options).unwrap();
+        cursor.next(usize::MAX).unwrap()
+    };
+    let count = "UNWIND range(1, $most) AS x WITH x WHERE x > 0 RETURN count(x) AS n";
+    assert!(prompt(count, 10, &options, soon).unwrap().is_none());
+    whole(count);
+    let mut found = prompt(count, 10, &options, soon).unwrap().unwrap();
+    assert!(found.is_whole());
+    assert!(matches!(found.next(2).unwrap()[..], [ref row] if matches!(row[..], [Value::Int(10)])));
+    // One that takes longer this time is given up, and not tried again before it was short again.
+    assert!(prompt(count, 1 << 40, &options, soon).unwrap().is_none());
+    assert!(!database.is_prompt(count, soon));
+    whole(count);
+    assert!(database.is_prompt(count, soon));
+    // Its own time has passed.
+    let late = Options::default().with_timeout(Duration::from_millis(20));
+    let hour = Duration::from_secs(3600);
+    assert_eq!(prompt(count, 1 << 40, &late, hour).err(), Some(Class::Deadline));
+    // A query that changes the graph runs once.
+    let create = "UNWIND range(1, $most) AS x CREATE () RETURN x";
+    whole(create);
+    assert!(prompt(create, 10, &options, soon).unwrap().is_none());
+    let nodes = whole("MATCH () RETURN count(*)");
+    assert!(matches!(nodes[0][..], [Value::Int(10)]), "{nodes:?}");
 }
 
 #[test]

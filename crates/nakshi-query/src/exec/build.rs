@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::batches::InTransactions;
 use super::context::{Made, Open, Profiled, Source};
-use super::{csv_rows, expand, group, many, nested, rows, shortest, sort, write};
+use super::{csv_rows, expand, group, many, nested, rows, shortest, sort, walk, write};
 use crate::plan::Plan;
 use crate::value::Row;
 
@@ -40,9 +40,9 @@ fn opened(plan: &Arc<Plan>, argument: &Row, open: Open) -> Box<dyn Source> {
     match &*plan {
         Plan::Argument | Plan::Union { .. } => input,
         Plan::Nodes { .. } => expand::nodes(plan, input),
-        Plan::Expand(_) => expand::expand(plan, input),
+        Plan::Walk { .. } => Box::new(walk::Walk::new(plan, input)),
         Plan::Ends(_) => expand::ends(plan, input),
-        Plan::ExpandMany(_) => many::expand_many(plan, input),
+        Plan::ExpandMany(_) => Box::new(many::Many::new(plan, input)),
         Plan::Shortest { .. } => shortest::shortest(plan, input),
         Plan::Filter { .. } => Box::new(rows::Filter { plan, input }),
         Plan::Path { .. } => Box::new(rows::Paths { plan, input }),

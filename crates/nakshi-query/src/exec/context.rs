@@ -120,6 +120,17 @@ impl Held {
         Err(QueryError::run(Class::Memory, "Memory", message))
     }
 
+    /// Takes more bytes if the query can spare them: if half of its memory is free then. Returns false if not.
+    pub(crate) fn takes_spare(&mut self, bytes: u64) -> bool {
+        let used = self.limits.used.load(Relaxed).saturating_add(bytes);
+        let spare = used <= self.limits.memory / 2;
+        if spare {
+            self.limits.used.fetch_add(bytes, Relaxed);
+            self.bytes += bytes;
+        }
+        spare
+    }
+
     /// Takes the bytes of a row.
     pub(crate) fn take_row(&mut self, row: &Row) -> Result<()> {
         self.take(row.iter().map(Value::weight).sum())

@@ -9,7 +9,7 @@ use crate::error::{QueryError, Result};
 use crate::eval::{eval, set};
 use crate::ir::{Direction, EdgePattern};
 use crate::plan::{Expand, NodeSource, Plan};
-use crate::value::{Node, Relationship, Row, Value};
+use crate::value::{Node, Row, Value};
 use crate::view::View;
 
 /// Numbers of nodes that a scan reads at once.
@@ -136,7 +136,7 @@ pub(super) fn edges_at(
 }
 
 /// The edges between two nodes in a direction.
-fn edges_between(
+pub(super) fn edges_between(
     view: &View,
     from: u32,
     to: u32,
@@ -175,57 +175,6 @@ pub(super) fn node_in(row: &Row, slot: usize) -> Result<Option<u32>> {
         Some(Value::Node(node)) => Ok(Some(node.vertex)),
         None | Some(Value::Null) => Ok(None),
         Some(other) => Err(QueryError::of_type(format!("{other} is no node"))),
-    }
-}
-
-/// The edges of a node for each row.
-pub(super) fn expand(plan: Arc<Plan>, input: Box<dyn Source>) -> Box<dyn Source> {
-    Box::new(FlatMap::new(input, move |cx: &mut Context, row: Row| {
-        let Plan::Expand(expand) = &*plan else { return Ok(None) };
-        let Some(from) = node_in(&row, expand.from)? else { return Ok(None) };
-        let types = types(&cx.view, &expand.edge);
-        let to = match expand.to_bound && expand.to != expand.from {
-            true => match node_in(&row, expand.to)? {
-                Some(to) => Some(to),
-                None => return Ok(None),
-            },
-            false => (expand.to == expand.from).then_some(from),
-        };
-        let (view, direction, types) = (&cx.view, expand.edge.direction, types.as_deref());
-        let found = match to.filter(|to| *to != from) {
-            Some(to) => edges_between(view, from, to, direction, types)?,
-            None => edges_at(view, from, direction, types)?,
-        };
-        let found = found.into_iter();
-        let plan = Arc::clone(&plan);
-        Ok(Some(Box::new(Edges { plan, row, from, to, found }) as Box<dyn Feed>))
-    }))
-}
-
-struct Edges {
-    plan: Arc<Plan>,
-    row: Row,
-    from: u32,
-    /// The only node that the edges may lead to.
-    to: Option<u32>,
-    found: std::vec::IntoIter<EdgeNumbers>,
-}
-
-impl Feed for Edges {
-    fn next(&mut self, cx: &mut Context) -> Result<Option<Row>> {
-        let Plan::Expand(expand) = &*self.plan else { return Ok(None) };
-        for edge in self.found.by_ref() {
-            cx.limits.step()?;
-            let end = other_end(&edge, self.from);
-            if self.to.is_some_and(|to| to != end) || has_passed(&self.row, &expand.others, &edge) {
-                continue;
-            }
-            let mut row = self.row.clone();
-            set(&mut row, expand.edge.slot, Value::Relationship(Relationship::of(edge)));
-            set(&mut row, expand.to, Value::Node(Node::of(end)));
-            return Ok(Some(row));
-        }
-        Ok(None)
     }
 }
 

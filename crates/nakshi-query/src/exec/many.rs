@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use nakshi_property::EdgeNumbers;
 
+use super::adjacency::Adjacency;
 use super::context::{Context, Source};
-use super::expand::{Feed, FlatMap, edges_at, has_passed, node_in, other_end, types};
+use super::expand::{has_passed, node_in, other_end};
 use crate::error::Result;
 use crate::eval::{eval, set};
 use crate::ir::{EdgePattern, Expr, Name};
@@ -39,9 +40,98 @@ pub(super) fn has_properties(
 }
 
 /// The paths from a node for each row.
-pub(super) fn expand_many(plan: Arc<Plan>, input: Box<dyn Source>) -> Box<dyn Source> {
-    Box::new(FlatMap::new(input, move |cx: &mut Context, mut row: Row| {
-        let Plan::ExpandMany(expand) = &*plan else { return Ok(None) };
+pub(super) struct Many {
+    plan: Arc<Plan>,
+    input: Box<dyn Source>,
+    rows: std::vec::IntoIter<Row>,
+    adjacency: Option<Adjacency>,
+    paths: Option<Paths>,
+}
+
+impl Many {
+    /// `plan` is a [`Plan::ExpandMany`].
+    pub(super) fn new(plan: Arc<Plan>, input: Box<dyn Source>) -> Self {
+        let rows = Vec::new().into_iter();
+        Many { plan, input, rows, adjacency: None, paths: None }
+    }
+
+    /// The paths for the next row of the input; `None` if there is none.
+    fn begin(&mut self, cx: &mut Context, expand: &Expand, most: usize) -> Result<Option<Paths>> {
+        loop {
+            let row = match self.rows.next() {
+                Some(row) => row,
+                None => {
+                    self.rows = self.input.next(cx, most)?.into_iter();
+                    match self.rows.next() {
+                        Some(row) => row,
+                        None => return Ok(None),
+                    }
+                }
+            };
+            if let Some(paths) = Paths::of(cx, expand, row)? {
+                Adjacency::for_rows(&mut self.adjacency, cx, &expand.edge);
+                return Ok(Some(paths));
+            }
+        }
+    }
+}
+
+impl Source for Many {
+    fn next(&mut self, cx: &mut Context, most: usize) -> Result<Vec<Row>> {
+        let plan = Arc::clone(&self.plan);
+        let Plan::ExpandMany(expand) = &*plan else { return Ok(Vec::new()) };
+        let mut out = Vec::new();
+        while out.len() < most {
+            cx.limits.step()?;
+            let Some(paths) = &mut self.paths else {
+                self.paths = self.begin(cx, expand, most)?;
+                match self.paths.is_some() {
+                    true => continue,
+                    false => break,
+                }
+            };
+            let Some(adjacency) = &mut self.adjacency else { break };
+            match paths.next(cx, expand, adjacency)? {
+                Some(row) => out.push(row),
+                None => self.paths = None,
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// An edge of a path, as it is and as a value.
+struct Passed {
+    edge: EdgeNumbers,
+    value: Value,
+}
+
+/// The edges at a node of a path.
+struct Level {
+    from: u32,
+    edges: Arc<[EdgeNumbers]>,
+    /// The place of the next edge to try.
+    next: usize,
+}
+
+/// The paths from a node, depth first.
+struct Paths {
+    row: Row,
+    from: u32,
+    to: Option<u32>,
+    least: usize,
+    most: usize,
+    properties: Vec<(Name, Value)>,
+    /// True if the edges are needed in the row.
+    shows_edges: bool,
+    levels: Vec<Level>,
+    path: Vec<Passed>,
+    begun: bool,
+}
+
+impl Paths {
+    /// The paths for a row; `None` if an end is null.
+    fn of(cx: &Context, expand: &Expand, mut row: Row) -> Result<Option<Self>> {
         let Some(from) = node_in(&row, expand.from)? else { return Ok(None) };
         let to = match (expand.to == expand.from, expand.to_bound) {
             (true, _) => Some(from),
@@ -52,49 +142,25 @@ pub(super) fn expand_many(plan: Arc<Plan>, input: Box<dyn Source>) -> Box<dyn So
             (false, false) => None,
         };
         let (least, most) = expand.edge.length.unwrap_or((1, Some(1)));
-        let properties = wanted_properties(cx, &expand.edge, &mut row)?;
-        let types = types(&cx.view, &expand.edge);
-        let plan = Arc::clone(&plan);
-        let (least, most) = (least as usize, most.map_or(usize::MAX, |most| most as usize));
-        let paths = Paths {
-            plan,
-            row,
+        Ok(Some(Paths {
             from,
             to,
-            least,
-            most,
-            types,
-            properties,
-            stack: Vec::new(),
+            least: least as usize,
+            most: most.map_or(usize::MAX, |most| most as usize),
+            properties: wanted_properties(cx, &expand.edge, &mut row)?,
+            shows_edges: !cx.prepared.unread.contains(&expand.edge.slot),
+            row,
+            levels: Vec::new(),
             path: Vec::new(),
             begun: false,
-        };
-        Ok(Some(Box::new(paths) as Box<dyn Feed>))
-    }))
-}
+        }))
+    }
 
-struct Paths {
-    plan: Arc<Plan>,
-    row: Row,
-    from: u32,
-    to: Option<u32>,
-    least: usize,
-    most: usize,
-    types: Option<Vec<u64>>,
-    properties: Vec<(Name, Value)>,
-    /// For each node of the path, the edges that have not been tried.
-    stack: Vec<(u32, std::vec::IntoIter<EdgeNumbers>)>,
-    path: Vec<EdgeNumbers>,
-    begun: bool,
-}
-
-impl Paths {
-    fn push(&mut self, cx: &Context, expand: &Expand, v: u32) -> Result<()> {
-        let edges = match self.path.len() < self.most {
-            true => edges_at(&cx.view, v, expand.edge.direction, self.types.as_deref())?,
-            false => Vec::new(),
-        };
-        self.stack.push((v, edges.into_iter()));
+    fn open(&mut self, cx: &Context, adjacency: &mut Adjacency, from: u32) -> Result<()> {
+        if self.path.len() < self.most {
+            let edges = adjacency.at(cx, from)?;
+            self.levels.push(Level { from, edges, next: 0 });
+        }
         Ok(())
     }
 
@@ -103,46 +169,55 @@ impl Paths {
         if self.path.len() < self.least || self.to.is_some_and(|to| to != end) {
             return None;
         }
-        let edges = self.path.iter().map(|edge| Value::Relationship(Relationship::of(*edge)));
-        let mut edges: Vec<Value> = edges.collect();
-        if expand.backwards {
-            edges.reverse();
-        }
         let mut row = self.row.clone();
-        set(&mut row, expand.edge.slot, Value::list(edges));
+        if self.shows_edges {
+            let mut edges: Vec<Value> = self.path.iter().map(|one| one.value.clone()).collect();
+            if expand.backwards {
+                edges.reverse();
+            }
+            set(&mut row, expand.edge.slot, Value::list(edges));
+        }
         set(&mut row, expand.to, Value::Node(Node::of(end)));
         Some(row)
     }
-}
 
-impl Feed for Paths {
-    fn next(&mut self, cx: &mut Context) -> Result<Option<Row>> {
-        let plan = Arc::clone(&self.plan);
-        let Plan::ExpandMany(expand) = &*plan else { return Ok(None) };
+    /// The row of the next path.
+    fn next(
+        &mut self,
+        cx: &Context,
+        expand: &Expand,
+        adjacency: &mut Adjacency,
+    ) -> Result<Option<Row>> {
         if !self.begun {
             self.begun = true;
-            self.push(cx, expand, self.from)?;
+            self.open(cx, adjacency, self.from)?;
             if let Some(row) = self.row(expand, self.from) {
                 return Ok(Some(row));
             }
         }
-        while let Some((v, edges)) = self.stack.last_mut() {
+        while let Some(level) = self.levels.last_mut() {
             cx.limits.step()?;
-            let v = *v;
-            let Some(edge) = edges.next() else {
-                self.stack.pop();
-                self.path.pop();
+            let Some(edge) = level.edges.get(level.next).copied() else {
+                self.levels.pop();
                 continue;
             };
-            if self.path.contains(&edge)
-                || has_passed(&self.row, &expand.others, &edge)
+            level.next += 1;
+            let from = level.from;
+            // A path ends with an edge whose end has no level, or one that has led nowhere.
+            self.path.truncate(self.levels.len() - 1);
+            if self.path.iter().any(|passed| passed.edge == edge)
+                || (!expand.others.is_empty() && has_passed(&self.row, &expand.others, &edge))
                 || !has_properties(cx, &edge, &self.properties)?
             {
                 continue;
             }
-            let end = other_end(&edge, v);
-            self.path.push(edge);
-            self.push(cx, expand, end)?;
+            let end = other_end(&edge, from);
+            let value = match self.shows_edges {
+                true => Value::Relationship(Relationship::of(edge)),
+                false => Value::Null,
+            };
+            self.path.push(Passed { edge, value });
+            self.open(cx, adjacency, end)?;
             if let Some(row) = self.row(expand, end) {
                 return Ok(Some(row));
             }

@@ -2,13 +2,15 @@
 //! one row and grow.
 //!
 //! - `context` is what all operators of a query share: the graph, parameters, limits
-//! - `expand` has nodes and edges, `many` paths of several edges, `shortest` the shortest ones
+//! - `expand` has nodes, `walk` single edges one after the other, `many` paths of several edges, `shortest` the
+//!   shortest ones, `adjacency` the edges that they visit again
 //! - `rows` has what works row by row, `group` and `sort` what needs all rows first
 //! - `nested` runs plans for each row, `batches` those that commit meanwhile, and `build` makes operators of
 //!   a plan
 //! - `csv_rows` has the rows of files
 //! - `change` changes the graph, and `write` has the clauses that do
 
+mod adjacency;
 mod batches;
 mod build;
 mod change;
@@ -21,6 +23,7 @@ mod nested;
 mod rows;
 mod shortest;
 mod sort;
+mod walk;
 mod write;
 
 pub(crate) use build::{open, open_profiled};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use nakshi_property::EdgeNumbers;
 
+use super::adjacency::Adjacency;
 use super::context::{Context, Held, Source};
 use super::expand::{Feed, FlatMap, Rows, edges_at, node_in, other_end, types};
 use super::many::{has_properties, wanted_properties};
@@ -16,6 +17,7 @@ use crate::value::{Relationship, Row, Value};
 
 /// The shortest paths for each row.
 pub(super) fn shortest(plan: Arc<Plan>, input: Box<dyn Source>) -> Box<dyn Source> {
+    let mut adjacency = None;
     Box::new(FlatMap::new(input, move |cx: &mut Context, mut row: Row| {
         let Plan::Shortest { expand, which } = &*plan else { return Ok(None) };
         let ends = node_in(&row, expand.from)?.zip(node_in(&row, expand.to)?);
@@ -23,11 +25,11 @@ pub(super) fn shortest(plan: Arc<Plan>, input: Box<dyn Source>) -> Box<dyn Sourc
         // A longer path than the shortest, and one that comes back, may pass a node twice.
         let least = expand.edge.length.map_or(1, |(least, _)| least);
         let is_plain = least <= 1 && from != to;
+        let adjacency = Adjacency::for_rows(&mut adjacency, cx, &expand.edge);
+        let mut plain = |most| shortest_paths(cx, expand, &mut row, (from, to), (most, adjacency));
         let paths = match *which {
-            Shortest::First(1) if is_plain => shortest_paths(cx, expand, &mut row, (from, to), 1)?,
-            Shortest::All | Shortest::Groups(1) if is_plain => {
-                shortest_paths(cx, expand, &mut row, (from, to), usize::MAX)?
-            }
+            Shortest::First(1) if is_plain => plain(1)?,
+            Shortest::All | Shortest::Groups(1) if is_plain => plain(usize::MAX)?,
             Shortest::All => trails(cx, expand, &mut row, (from, to), (u64::MAX, 1))?,
             Shortest::First(count) => trails(cx, expand, &mut row, (from, to), (count, u64::MAX))?,
             Shortest::Groups(count) => trails(cx, expand, &mut row, (from, to), (u64::MAX, count))?,
@@ -62,11 +64,10 @@ fn shortest_paths(
     expand: &Expand,
     row: &mut Row,
     (from, to): (u32, u32),
-    most_paths: usize,
+    (most_paths, adjacency): (usize, &mut Adjacency),
 ) -> Result<Vec<Vec<EdgeNumbers>>> {
     let most = expand.edge.length.map_or(Some(1), |(_, most)| most);
     let properties = wanted_properties(cx, &expand.edge, row)?;
-    let types = types(&cx.view, &expand.edge);
     let mut held = Held::new(cx);
     let mut reached = Reached::from([(from, (0, Vec::new()))]);
     let (mut frontier, mut distance) = (vec![from], 0);
@@ -74,19 +75,19 @@ fn shortest_paths(
         distance += 1;
         let mut next = Vec::new();
         for v in frontier {
-            for edge in edges_at(&cx.view, v, expand.edge.direction, types.as_deref())? {
+            for edge in adjacency.at(cx, v)?.iter() {
                 cx.limits.step()?;
-                if !has_properties(cx, &edge, &properties)? {
+                if !has_properties(cx, edge, &properties)? {
                     continue;
                 }
-                let end = other_end(&edge, v);
+                let end = other_end(edge, v);
                 held.take(64)?;
                 let found = reached.entry(end).or_insert_with(|| {
                     next.push(end);
                     (distance, Vec::new())
                 });
                 if found.0 == distance {
-                    found.1.push(edge);
+                    found.1.push(*edge);
                 }
             }
         }
