@@ -277,6 +277,11 @@ impl Watched {
         self.rows += rows as u64;
     }
 
+    /// Leaves it untold: it begins anew, as another one.
+    pub(crate) fn forget(mut self) {
+        self.ended = true;
+    }
+
     /// Writes down that its changes are made, in its transaction or for good; it may have rows to come.
     pub(crate) fn ran(&mut self) {
         self.audit(None);

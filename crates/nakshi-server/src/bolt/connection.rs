@@ -9,7 +9,7 @@ use boltr::chunk::ChunkReader;
 use boltr::message::ClientMessage;
 use boltr::message::decode::decode_client_message;
 use boltr::types::{BoltDict, BoltValue};
-use tokio::io::{AsyncRead, AsyncWrite, ReadHalf};
+use tokio::io::{AsyncRead, AsyncWrite, BufReader, ReadHalf};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::host::Bolt;
@@ -30,6 +30,11 @@ const STRANGER_BYTES: usize = 64 << 10;
 const WAITING: usize = 64;
 /// Unit in which the bytes of waiting messages are counted.
 const KIB: usize = 1024;
+/// Bytes that are read at once, so that a frame does not take three calls of the system.
+const AT_ONCE: usize = 4 << 10;
+
+/// The messages of a client.
+type Messages<S> = ChunkReader<BufReader<ReadHalf<S>>>;
 
 /// Talks with a client until it leaves, or the server ends.
 pub(super) async fn talk<S>(
@@ -43,7 +48,7 @@ where
     let late = |_| BoltError::Authentication("the client has not logged on in time".to_owned());
     let version = tokio::time::timeout(LOGIN, agree(&mut stream)).await.map_err(late)??;
     let (reader, writer) = tokio::io::split(stream);
-    let mut reader = ChunkReader::new(reader);
+    let mut reader = ChunkReader::new(BufReader::with_capacity(AT_ONCE, reader));
     let mut replies = Replies::new(writer, version);
     let from: Peer = (peer, "bolt", bolt.connection_id());
     let mut greeted = false;
@@ -86,7 +91,7 @@ async fn authenticate<S: AsyncRead, W: AsyncWrite + Unpin>(
     (bolt, from): (&Bolt, &Peer),
     version: Version,
     greeted: &mut bool,
-    reader: &mut ChunkReader<ReadHalf<S>>,
+    reader: &mut Messages<S>,
     replies: &mut Replies<W>,
 ) -> Result<Option<Arc<Asker>>, BoltError> {
     loop {
@@ -137,11 +142,11 @@ async fn authenticate<S: AsyncRead, W: AsyncWrite + Unpin>(
 
 /// Reads messages until the client leaves or logs off. Returns the reader if it may log on again.
 async fn listen<S: AsyncRead>(
-    mut reader: ChunkReader<ReadHalf<S>>,
+    mut reader: Messages<S>,
     line: mpsc::Sender<Arrived>,
     room: usize,
     interrupts: Arc<Interrupts>,
-) -> Option<ChunkReader<ReadHalf<S>>> {
+) -> Option<Messages<S>> {
     let bytes = Arc::new(Semaphore::new(room));
     loop {
         let read = reader.read_message().await;

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use super::host::Bolt;
 use super::interrupts::{Arrived, Interrupts};
 use super::replies::Replies;
-use super::statements::{Statements, Terms};
+use super::statements::{Asked, Statements, Terms};
 use crate::access::Asker;
 use crate::failure::{DATABASE, Failure, commit_of};
 use crate::packstream;
@@ -95,7 +95,7 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
                         Ok(Some(arrived)) => arrived,
                         Ok(None) => return Ok(Ended::Gone),
                         Err(late) => {
-                            self.work(|statements| statements.reset()).await?;
+                            self.end_all().await?;
                             self.late = Some(late);
                             self.state = ConnectionState::Ready;
                             continue;
@@ -140,7 +140,7 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
                     self.bolt.failed(&failure);
                     self.replies.failure(&failure).await?;
                     self.state = ConnectionState::Failed;
-                    self.work(|statements| statements.reset()).await?;
+                    self.end_all().await?;
                 }
             }
         }
@@ -199,8 +199,17 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
         }
     }
 
+    /// Drops the transaction and all results.
+    async fn end_all(&mut self) -> Result<(), BoltError> {
+        match self.at_hand()?.is_light() {
+            true => self.at_hand()?.reset(),
+            false => self.work(Statements::reset).await?,
+        }
+        Ok(())
+    }
+
     async fn reset(&mut self) -> Result<(), BoltError> {
-        self.work(|statements| statements.reset()).await?;
+        self.end_all().await?;
         self.interrupts.was_reset();
         self.late = None;
         self.state = ConnectionState::Ready;
@@ -222,18 +231,24 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
             ClientMessage::Discard { extra } => self.pull(&extra, false).await?,
             ClientMessage::Begin { extra } => {
                 let terms = self.terms(&extra).await?;
-                self.work(move |statements| statements.begin(terms)).await??;
+                match terms.refusal {
+                    Some(_) => self.at_hand()?.begin(terms)?,
+                    None => self.work(move |statements| statements.begin(terms)).await??,
+                }
                 self.state = next;
                 self.replies.success(&BoltDict::new()).await?;
             }
             ClientMessage::Commit => {
-                let bookmark = self.work(|statements| statements.commit()).await??;
+                let bookmark = match self.at_hand()?.is_light() {
+                    true => self.at_hand()?.commit()?,
+                    false => self.work(Statements::commit).await??,
+                };
                 self.state = next;
                 let told = BoltDict::from([("bookmark".to_owned(), bookmark.into())]);
                 self.replies.success(&told).await?;
             }
             ClientMessage::Rollback => {
-                self.work(|statements| statements.reset()).await?;
+                self.end_all().await?;
                 self.state = next;
                 self.replies.success(&BoltDict::new()).await?;
             }
@@ -263,10 +278,13 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
         let began = Instant::now();
         let terms = self.terms(extra).await?;
         let shown = self.at_hand()?.shown().cloned().ok_or_else(Failure::internal)?;
-        let token = self.interrupts.token(shown.cancel());
-        let run =
-            move |statements: &mut Statements| statements.run(&query, parameters, terms, token);
-        let ran = self.work(run).await??;
+        let cancel = self.interrupts.token(shown.cancel());
+        let (text, parameters) = (Arc::from(query), packstream::parameters(parameters)?);
+        let asked = Asked { text, parameters, terms, cancel };
+        let ran = match self.at_hand()?.run_promptly(&asked)? {
+            Some(ran) => ran,
+            None => self.work(|statements| statements.run(asked)).await??,
+        };
         let columns = ran.columns.into_iter().map(BoltValue::from).collect::<Vec<_>>();
         let mut told = BoltDict::from([
             ("fields".to_owned(), columns.into()),
@@ -290,8 +308,11 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
         let mut more = true;
         while left > 0 && more {
             let most = left.min(BATCH);
-            let next = self.work(move |statements| statements.rows(number, most));
-            let (rows, follow) = next.await??;
+            let statements = self.at_hand()?;
+            let (rows, follow) = match statements.is_whole(number) {
+                true => statements.rows(number, most)?,
+                false => self.work(move |statements| statements.rows(number, most)).await??,
+            };
             more = follow;
             left -= rows.len();
             if send {

@@ -6,15 +6,17 @@ use std::time::{Duration, Instant};
 
 use boltr::types::{BoltDict, BoltValue};
 use nakshi_io::CancelToken;
-use nakshi_query::{Counters, Cursor, Mode, Options, QueryError, Row, Transaction};
+use nakshi_query::{Counters, Cursor, Map, Mode, Options, QueryError, Row, Transaction};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::failure::{Failure, bookmark};
 use crate::journal::Watched;
-use crate::packstream;
 use crate::running::Shown;
 use crate::served::Served;
 
+/// Time that the task of a connection may work by itself. A thread that it would wait for takes a tenth of a
+/// millisecond of the processor's time.
+const PROMPT: Duration = Duration::from_micros(500);
 /// Results that a client may have open at once.
 const MOST_OPEN: usize = 1024;
 
@@ -27,6 +29,14 @@ pub(super) struct Terms {
     pub(super) time: Duration,
     /// Bytes that a statement may take.
     pub(super) memory: u64,
+}
+
+/// A statement that a client asks.
+pub(super) struct Asked {
+    pub(super) text: Arc<str>,
+    pub(super) parameters: Map,
+    pub(super) terms: Terms,
+    pub(super) cancel: CancelToken,
 }
 
 /// Statements of a client.
@@ -43,6 +53,14 @@ pub(super) struct Statements {
     open: BTreeMap<i64, Open>,
     /// The number of the next result of the transaction.
     next: i64,
+}
+
+/// A statement that is about to run.
+struct Begun {
+    watched: Watched,
+    options: Options,
+    /// Why it may not change the graph; `None` if it may.
+    refusal: Option<Failure>,
 }
 
 /// A result that is not read to its end.
@@ -105,37 +123,68 @@ impl Statements {
     }
 
     /// Runs a statement: in the transaction, or as one of its own.
-    pub(super) fn run(
-        &mut self,
-        text: &str,
-        parameters: BoltDict,
-        terms: Terms,
-        cancel: CancelToken,
-    ) -> Result<Ran, Failure> {
+    pub(super) fn run(&mut self, asked: Asked) -> Result<Ran, Failure> {
+        let mut begun = self.begin_statement(&asked)?;
+        let Asked { text, parameters, .. } = asked;
+        let ran = begun.watched.work(|| match &mut self.transaction {
+            Some(transaction) => transaction.run(&text, parameters, &begun.options),
+            None => self.served.database.run(&text, parameters, &begun.options),
+        });
+        self.opened(begun, ran)
+    }
+
+    /// Runs a statement to its end without a thread of its own, if it only reads and takes no time; `None` if it
+    /// is to be run by [`Statements::run`].
+    pub(super) fn run_promptly(&mut self, asked: &Asked) -> Result<Option<Ran>, Failure> {
+        let (text, parameters) = (&asked.text, &asked.parameters);
+        if !self.served.database.is_prompt(text, PROMPT) {
+            return Ok(None);
+        }
+        let mut begun = self.begin_statement(asked)?;
+        let options = &begun.options;
+        let ran = begun.watched.work(|| match &self.transaction {
+            Some(transaction) => transaction.run_promptly(text, parameters, options, PROMPT),
+            None => self.served.database.run_promptly(text, parameters, options, PROMPT),
+        });
+        match ran.transpose() {
+            Some(ran) => self.opened(begun, ran).map(Some),
+            None => {
+                begun.watched.forget();
+                Ok(None)
+            }
+        }
+    }
+
+    fn begin_statement(&self, asked: &Asked) -> Result<Begun, Failure> {
         if self.open.len() >= MOST_OPEN {
             let message = format!("{MOST_OPEN} results are open; read or discard some first");
             return Err(Failure::invalid(message));
         }
-        let parameters = packstream::parameters(parameters)?;
-        let shown = self.shown().ok_or_else(Failure::internal)?.clone();
+        let shown = self.shown().ok_or_else(Failure::internal)?;
         if shown.is_terminated() {
             return Err(Failure::terminated());
         }
-        let text = Arc::<str>::from(text);
-        let mut watched = self.served.watch(&shown, &text, &parameters)?;
+        let watched = self.served.watch(shown, &asked.text, &asked.parameters)?;
         let (terms, until) = match &self.terms {
             Some((begun, until)) => (begun, *until),
-            None => (&terms, Instant::now() + terms.time),
+            None => (&asked.terms, Instant::now() + asked.terms.time),
         };
-        let (memory, read_only) = (Some(terms.memory), terms.refusal.is_some());
-        let (deadline, user) = (Some(until), shown.asker().user());
-        let options = Options { cancel, deadline, memory, read_only, user, ..Options::default() };
-        let ran = watched.work(|| match &mut self.transaction {
-            Some(transaction) => transaction.run(&text, parameters, &options),
-            None => self.served.database.run(&text, parameters, &options),
-        });
+        let options = Options {
+            cancel: asked.cancel.clone(),
+            deadline: Some(until),
+            memory: Some(terms.memory),
+            read_only: terms.refusal.is_some(),
+            user: shown.asker().user(),
+            ..Options::default()
+        };
+        Ok(Begun { watched, options, refusal: terms.refusal.clone() })
+    }
+
+    /// Keeps the result of a statement, until the client has read it.
+    fn opened(&mut self, begun: Begun, ran: Result<Cursor, QueryError>) -> Result<Ran, Failure> {
+        let Begun { mut watched, refusal, .. } = begun;
         let cursor = ran.map_err(|error| {
-            let failure = self.cause(refused(error, terms));
+            let failure = self.cause(refused(error, refusal));
             failure.tell(&mut watched);
             failure
         })?;
@@ -162,6 +211,17 @@ impl Statements {
             return Ok(number);
         }
         Err(Failure::invalid(format!("there is no open result {number}")))
+    }
+
+    /// Returns true if all rows of a result are in memory, so that reading them takes no time.
+    pub(super) fn is_whole(&self, number: i64) -> bool {
+        self.open.get(&number).is_none_or(|open| open.cursor.is_whole())
+    }
+
+    /// Returns true if nothing runs that takes time to end.
+    pub(super) fn is_light(&self) -> bool {
+        self.transaction.as_ref().is_none_or(Transaction::only_reads)
+            && self.open.values().all(|open| open.cursor.is_whole())
     }
 
     /// The next rows of a result, up to `most`, and whether there are more.
@@ -247,9 +307,9 @@ impl Statements {
 }
 
 /// The error of a statement. One that would change the graph gets the reason why it may not.
-fn refused(error: QueryError, terms: &Terms) -> Failure {
-    match &terms.refusal {
-        Some(refusal) if error.is_read_only() => refusal.clone(),
+fn refused(error: QueryError, refusal: Option<Failure>) -> Failure {
+    match refusal {
+        Some(refusal) if error.is_read_only() => refusal,
         _ => error.into(),
     }
 }
