@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import multiprocessing
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import neo4j
-from harness import measure
+from harness import bolt, measure
 
 #: Seconds that a query may take.
 LONGEST = 120.0
@@ -33,6 +34,10 @@ class Query:
     text: str
     parameters: dict[str, Any]
     order: int | None = None
+
+    def message(self) -> bolt.Message:
+        """What :class:`bolt.Line` sends."""
+        return bolt.query(self.text, self.parameters)
 
 
 def ask(session: neo4j.Session, query: Query) -> list[list[Any]]:
@@ -81,16 +86,16 @@ class Latencies:
         return [measure.median(each) for each in self.times]
 
 
-def latencies(sessions: Sequence[neo4j.Session], queries: Sequence[Query]) -> Latencies:
+def latencies(lines: Sequence[bolt.Line], queries: Sequence[Query]) -> Latencies:
     """Measures each query on each system, by turns; which of them goes first alternates."""
-    found = Latencies([[] for _ in sessions])
-    turns = list(enumerate(sessions))
-    for number, query in enumerate(queries):
-        for at, session in turns if number % 2 == 0 else turns[::-1]:
+    found = Latencies([[] for _ in lines])
+    turns = list(enumerate(lines))
+    for number, message in enumerate([query.message() for query in queries]):
+        for at, line in turns if number % 2 == 0 else turns[::-1]:
             began = time.perf_counter()
-            rows = ask(session, query)
+            rows = line.ask(message)
             found.times[at].append(1e3 * (time.perf_counter() - began))
-        found.rows += len(rows)
+        found.rows += rows
     return found
 
 
@@ -110,11 +115,13 @@ def rate(
     seconds: float,
     *,
     whole: bool = False,
+    driver: bool = False,
 ) -> Rate:
     """Measures clients that ask the same queries, each client beginning at another of them.
 
     Args:
         whole: a client ends after all queries, for the first time after `seconds`.
+        driver: clients ask by Neo4j's driver, which decodes the answers, and not by :mod:`bolt`.
 
     Raises:
         measure.Skipped: a query ended with an error.
@@ -126,7 +133,7 @@ def rate(
         clients, context, initializer=_together, initargs=(context.Barrier(clients),)
     ) as pool:
         began = server.processor()
-        tasks = [pool.submit(_client, *each, seconds, whole) for each in given]
+        tasks = [pool.submit(_client, *each, seconds, whole, driver) for each in given]
         found = [task.result() for task in tasks]
         spent = server.processor() - began
     for each in found:
@@ -145,25 +152,37 @@ def _together(barrier: threading.Barrier) -> None:
     _barrier = barrier
 
 
+@contextlib.contextmanager
+def _asking(address: str, queries: list[Query], driver: bool) -> Iterator[Callable[[int], object]]:
+    """Asks a query by its number."""
+    if driver:
+        with neo4j.GraphDatabase.driver(address) as opened, opened.session() as session:
+            yield lambda at: ask(session, queries[at])
+    else:
+        with contextlib.closing(bolt.Line(address)) as line:
+            messages = [query.message() for query in queries]
+            yield lambda at: line.ask(messages[at])
+
+
 def _client(
-    address: str, queries: list[Query], seconds: float, whole: bool
+    address: str, queries: list[Query], seconds: float, whole: bool, driver: bool
 ) -> tuple[int, float] | str:
     """Number of queries that a client asked, and their seconds; or an error."""
     assert _barrier is not None
     try:
-        with neo4j.GraphDatabase.driver(address) as driver, driver.session() as session:
-            ask(session, queries[0])
+        with _asking(address, queries, driver) as asks:
+            asks(0)
             _barrier.wait(LONGEST)
             began, done = time.perf_counter(), 0
             for at in itertools.cycle(range(len(queries))):
                 passed = time.perf_counter() - began
                 if passed >= seconds and done and (not whole or at == 0):
                     return done, passed
-                ask(session, queries[at])
+                asks(at)
                 done += 1
     except threading.BrokenBarrierError:
         return "another client has failed"
-    except (neo4j.exceptions.Neo4jError, neo4j.exceptions.DriverError) as error:
+    except (bolt.Failed, neo4j.exceptions.Neo4jError, neo4j.exceptions.DriverError) as error:
         _barrier.abort()
         return f"{type(error).__name__}: {error}"
     raise AssertionError("a client ends by its time")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import neo4j
+from harness import bolt
 from snb.data import Archive, Network
 
 FOLDER = Path(__file__).resolve().parent / "queries"
@@ -26,6 +27,13 @@ class Query:
     @property
     def statements(self) -> list[str]:
         return [text.strip() for text in (FOLDER / f"{self.name}.cypher").read_text().split(";")]
+
+    def message(self) -> bolt.Message:
+        """What :class:`bolt.Line` sends."""
+        if self.name.startswith("insert"):
+            return bolt.transaction(self.statements, self.parameters)
+        (statement,) = self.statements
+        return bolt.query(statement, self.parameters)
 
 
 def complex_reads(archive: Archive) -> list[Query]:

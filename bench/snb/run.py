@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import harness
 import nakshi
 import neo4j
-from harness import measure, study
+from harness import bolt, measure, study
 from snb import loads, queries, stores
 from snb.data import Archive
 from snb.queries import Query
@@ -63,7 +63,9 @@ class Study(harness.Study):
     def __init__(self, options: argparse.Namespace) -> None:
         conditions = [
             f"{options.archive.name.partition('.tar')[0]}; servers and clients are processes of one "
-            "machine, over loopback; Neo4j's driver for Python asks both",
+            "machine, over loopback",
+            "answers are compared, and loads made, by Neo4j's driver for Python; all else is timed with clients that "
+            "send messages made before, and count the rows of the answers (`bench/harness/bolt.py`)",
             "Neo4j has indexes of every property that the queries look up; Nakshi has its columns'",
         ]
         super().__init__("snb", "Social Network Benchmark", options, conditions)
@@ -88,7 +90,7 @@ class Study(harness.Study):
         store = work / "served.nakshi"
         shutil.rmtree(store, ignore_errors=True)
         shutil.copytree(work / "built.nakshi", store)
-        with stores.nakshi_server(store) as server:
+        with stores.nakshi_server(store, self.options.servers) as server:
             yield server.bolt
 
     @contextlib.contextmanager
@@ -107,6 +109,12 @@ class Study(harness.Study):
             addresses = [stack.enter_context(system.serving()) for system in self.systems]
             drivers = [neo4j.GraphDatabase.driver(address) for address in addresses]
             yield [stack.enter_context(driver) for driver in drivers]
+
+    @contextlib.contextmanager
+    def lines(self) -> Iterator[list[bolt.Line]]:
+        with contextlib.ExitStack() as stack:
+            addresses = [stack.enter_context(system.serving()) for system in self.systems]
+            yield [stack.enter_context(contextlib.closing(bolt.Line(one))) for one in addresses]
 
 
 def attempt(work: Callable[[], Any]) -> Any:
@@ -150,15 +158,14 @@ def answers(page: Study) -> None:
 def latencies(page: Study) -> None:
     """Measures the complex reads, by turns."""
     times: dict[str, list[list[float]]] = {}
-    reads = queries.complex_reads(page.archive)
-    with page.drivers() as drivers, contextlib.ExitStack() as stack:
-        sessions = [stack.enter_context(driver.session()) for driver in drivers]
+    reads = [(read.name, read.message()) for read in queries.complex_reads(page.archive)]
+    with page.lines() as lines:
         for round in range(-page.options.warm, page.options.rounds):
-            for query, (at, session) in itertools.product(reads, enumerate(sessions)):
+            for (name, message), (at, line) in itertools.product(reads, enumerate(lines)):
                 began = time.perf_counter()
-                queries.ask(session, query)
+                line.ask(message)
                 if round >= 0:
-                    each = times.setdefault(query.name, [[] for _ in sessions])
+                    each = times.setdefault(name, [[] for _ in lines])
                     each[at].append(1e3 * (time.perf_counter() - began))
     rows = []
     for name, each in times.items():
@@ -186,31 +193,30 @@ def mixed(page: Study) -> tuple[list[Query], list[Query]]:
 
 def rate(address: str, inserts: list[Query], reads: list[Query], clients: int) -> float:
     """Queries of the mix in a second."""
-    waiting: queue.SimpleQueue[Query] = queue.SimpleQueue()
+    waiting: queue.SimpleQueue[bolt.Message] = queue.SimpleQueue()
     for query in reads:
-        waiting.put(query)
+        waiting.put(query.message())
     failed: list[BaseException] = []
 
-    def work(own: list[Query]) -> None:
+    def work(own: list[bolt.Message]) -> None:
         try:
-            with driver.session() as session:
-                for query in own:
-                    queries.insert(session, query)
+            with contextlib.closing(bolt.Line(address)) as line:
+                for message in own:
+                    line.ask(message)
                 with contextlib.suppress(queue.Empty):
                     while True:
-                        queries.ask(session, waiting.get_nowait())
+                        line.ask(waiting.get_nowait())
         except BaseException as error:
             failed.append(error)
 
-    with neo4j.GraphDatabase.driver(address) as driver:
-        each = [inserts, *([] for _ in range(clients - 1))]
-        threads = [threading.Thread(target=work, args=(own,)) for own in each]
-        began = time.perf_counter()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        seconds = time.perf_counter() - began
+    each = [[query.message() for query in inserts], *([] for _ in range(clients - 1))]
+    threads = [threading.Thread(target=work, args=(own,)) for own in each]
+    began = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    seconds = time.perf_counter() - began
     if failed:
         raise failed[0]
     return (len(inserts) + len(reads)) / seconds
@@ -268,9 +274,9 @@ def points(page: Study) -> None:
         graph.load_properties(progress=False)
         here = spread(lambda id: graph.query(POINT, id=id).single(), ids)
     rows = [["Nakshi, in process", *here, "-"]]
-    with page.drivers() as drivers, contextlib.ExitStack() as stack:
-        sessions = [stack.enter_context(driver.session()) for driver in drivers]
-        asks = [lambda id, s=s: s.run(POINT, id=id).single() for s in sessions]
+    messages = {id: bolt.query(POINT, {"id": id}) for id in ids}
+    with page.lines() as lines:
+        asks = [lambda id, line=line: line.ask(messages[id]) for line in lines]
         found = [spread(ask, ids) for _ in range(2) for ask in asks]
     for system, each in zip(page.systems, found[len(page.systems) :]):
         rates = [many(page, system, ids) for _ in range(page.options.runs)]
@@ -300,11 +306,12 @@ def many(page: Study, system: System, ids: list[Any]) -> float:
 
 def look_up(address: str, ids: list[Any], seconds: float = 5.0) -> float:
     """Look-ups in a second of a client."""
-    with neo4j.GraphDatabase.driver(address) as driver, driver.session() as session:
-        session.run(POINT, id=ids[0]).consume()
+    messages = [bolt.query(POINT, {"id": id}) for id in ids]
+    with contextlib.closing(bolt.Line(address)) as line:
+        line.ask(messages[0])
         done, began = 0, time.perf_counter()
         while (passed := time.perf_counter() - began) < seconds:
-            session.run(POINT, id=ids[done % len(ids)]).single()
+            line.ask(messages[done % len(messages)])
             done += 1
         return done / passed
 
@@ -385,6 +392,9 @@ def main() -> None:
     }
     parser = study.parser(__doc__, threads=None, runs=3, parts=parts)
     parser.add_argument("archive", type=Path, help="the benchmark's files, as a tar packed by zstd")
+    parser.add_argument(
+        "--servers", type=int, default=1, help="of Nakshi, which agree on the graph"
+    )
     parser.add_argument("--inserts", type=int, help="make only so many inserts")
     parser.add_argument("--clients", type=int, default=4, help="clients of the mix")
     parser.add_argument("--nodes", type=int, default=20_000, help="nodes that are loaded")

@@ -76,12 +76,23 @@ class Serving:
 
 
 @contextmanager
-def nakshi_server(store: Path) -> Iterator[Serving]:
-    """Serves a store over Bolt."""
+def nakshi_server(store: Path, count: int = 1) -> Iterator[Serving]:
+    """Serves a store over Bolt, by one server or by several that agree; the address is the leader's."""
     # A client in Python takes longer than a call may to read millions of rows.
     options = ["--timeout", "600", "--bolt", "127.0.0.1:0"]
+    if count > 1:
+        options += ["--local", str(count)]
     with product.serving(store, *options) as server:
-        yield Serving(server.pid, *server.words)
+        own, bolt = server.words
+        yield Serving(server.pid, own, leader(bolt) if count > 1 else bolt)
+
+
+def leader(bolt: str) -> str:
+    """The address of the server that takes changes, of several of which one is at `bolt`."""
+    with neo4j.GraphDatabase.driver(bolt.replace("bolt://", "neo4j://")) as driver:
+        found = driver.execute_query("RETURN 1", routing_=neo4j.RoutingControl.WRITE)
+        host, port = found.summary.server.address[:2]
+    return f"bolt://{host}:{port}"
 
 
 @contextmanager
