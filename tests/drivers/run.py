@@ -311,9 +311,19 @@ def certificate(folder: Path) -> tuple[Path, Path, Path]:
     return ca, cert, key
 
 
+def leader(bolt: str) -> str:
+    """The address of the server that takes changes, of several of which one is at `bolt`."""
+    import neo4j
+
+    with neo4j.GraphDatabase.driver(bolt.replace("bolt://", "neo4j://")) as driver:
+        found = driver.execute_query("RETURN 1", routing_=neo4j.RoutingControl.WRITE)
+        host, port = found.summary.server.address[:2]
+    return f"bolt://{host}:{port}"
+
+
 @contextmanager
-def running(folder: Path) -> Iterator[tuple[dict[str, Any], servers.Server]]:
-    """A plain server, and one with users and TLS; what a runner is told of them."""
+def running(folder: Path, count: int) -> Iterator[tuple[dict[str, Any], servers.Server]]:
+    """A plain server, or several of one graph, and a server with users and TLS; what a runner is told of them."""
     ca, cert, key = certificate(folder)
     users, tokens = folder / "users", folder / "tokens"
     for user, password in PASSWORDS.items():
@@ -324,7 +334,8 @@ def running(folder: Path) -> Iterator[tuple[dict[str, Any], servers.Server]]:
     secured = ["--users", users, "--tokens", tokens, "--certificate", cert, "--key", key]
     with ExitStack() as stack:
         started = []
-        for name, options in (("plain", []), ("secure", secured)):
+        several = ["--local", count] if count > 1 else []
+        for name, options in (("plain", several), ("secure", secured)):
             store = folder / f"{name}.nakshi"
             edges = pa.table({"source": ["first"], "target": ["second"], "type": ["BEFORE"]})
             nodes = pa.table({"id": ["first", "second"], "label": ["First", "Second"]})
@@ -332,7 +343,10 @@ def running(folder: Path) -> Iterator[tuple[dict[str, Any], servers.Server]]:
             started.append(
                 stack.enter_context(servers.serving(store, "--bolt", "127.0.0.1:0", *options))
             )
-        plain, secure = (server.bolt.removeprefix("bolt://") for server in started)
+        addresses = [server.bolt for server in started]
+        if several:
+            addresses[0] = leader(addresses[0])
+        plain, secure = (address.removeprefix("bolt://") for address in addresses)
         config = {"plain": plain, "secure": secure, "authority": str(ca)}
         yield {**config, "passwords": PASSWORDS, "tokens": TOKENS}, started[0]
 
@@ -344,8 +358,9 @@ def empty(address: str) -> None:
         driver.execute_query("MATCH (n) DETACH DELETE n")
 
 
-def run(driver: Driver, work: Path, only: str = "", address: str = "") -> Outcome:
-    """Runs the scenarios with a driver; those of a plain server alone, if there is an `address`."""
+def run(driver: Driver, work: Path, only: str = "", address: str = "", count: int = 1) -> Outcome:
+    """Runs the scenarios with a driver, on so many servers; those of a plain server alone, if there is an
+    `address`."""
     outcome = Outcome(driver.name)
     try:
         command, outcome.version = driver.prepare(work)
@@ -362,7 +377,7 @@ def run(driver: Driver, work: Path, only: str = "", address: str = "") -> Outcom
                 s for s in chosen if "neo4j" not in s and "server" not in s.get("connect", {})
             ]
         else:
-            config, _ = stack.enter_context(running(folder))
+            config, _ = stack.enter_context(running(folder, count))
         config["scenarios"] = chosen
         for scenario, fault in ask(command, config, folder):
             outcome.faults[scenario["name"]] = fault
@@ -422,12 +437,18 @@ def main() -> int:
         default="",
         help="HOST:PORT of a server that runs, instead of Nakshi's; its graph is emptied",
     )
+    parser.add_argument(
+        "--servers",
+        type=int,
+        default=1,
+        help="servers that agree on the graph; its leader is asked",
+    )
     parser.add_argument("--out", type=Path, help="file of the page")
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
     wanted = given.drivers.split(",")
     chosen = [driver for driver in DRIVERS if driver.name.lower() in wanted]
-    outcomes = [run(driver, given.work, given.only, given.bolt) for driver in chosen]
+    outcomes = [run(one, given.work, given.only, given.bolt, given.servers) for one in chosen]
     text = page(outcomes)
     print(text)
     if given.out:
