@@ -30,6 +30,27 @@ pub(crate) trait Source: Send {
     fn next(&mut self, cx: &mut Context, most: usize) -> Result<Vec<Row>>;
 }
 
+/// The rows of an input, one by one.
+pub(super) struct Input {
+    source: Box<dyn Source>,
+    rows: std::vec::IntoIter<Row>,
+}
+
+impl Input {
+    pub(super) fn new(source: Box<dyn Source>) -> Self {
+        Input { source, rows: Vec::new().into_iter() }
+    }
+
+    /// The next row, of which the source is asked for about `most` at once.
+    pub(super) fn next(&mut self, cx: &mut Context, most: usize) -> Result<Option<Row>> {
+        if let Some(row) = self.rows.next() {
+            return Ok(Some(row));
+        }
+        self.rows = self.source.next(cx, most)?.into_iter();
+        Ok(self.rows.next())
+    }
+}
+
 /// Limits of a query.
 #[derive(Debug)]
 pub(crate) struct Limits {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nakshi_property::EdgeNumbers;
 
-use super::context::{Context, Source};
+use super::context::{Context, Input, Source};
 use crate::error::{QueryError, Result};
 use crate::eval::{eval, set};
 use crate::ir::{Direction, EdgePattern};
@@ -23,8 +23,7 @@ pub(super) trait Feed: Send {
 
 /// An operator that makes several rows, or none, of each.
 pub(super) struct FlatMap<F> {
-    input: Box<dyn Source>,
-    rows: std::vec::IntoIter<Row>,
+    input: Input,
     open: F,
     feed: Option<Box<dyn Feed>>,
 }
@@ -34,7 +33,7 @@ where
     F: FnMut(&mut Context, Row) -> Result<Option<Box<dyn Feed>>> + Send,
 {
     pub(super) fn new(input: Box<dyn Source>, open: F) -> Self {
-        FlatMap { input, rows: Vec::new().into_iter(), open, feed: None }
+        FlatMap { input: Input::new(input), open, feed: None }
     }
 }
 
@@ -53,16 +52,7 @@ where
                 }
                 continue;
             }
-            let row = match self.rows.next() {
-                Some(row) => row,
-                None => {
-                    self.rows = self.input.next(cx, most)?.into_iter();
-                    match self.rows.next() {
-                        Some(row) => row,
-                        None => break,
-                    }
-                }
-            };
+            let Some(row) = self.input.next(cx, most)? else { break };
             self.feed = (self.open)(cx, row)?;
         }
         Ok(out)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use nakshi_property::EdgeNumbers;
 
 use super::adjacency::Adjacency;
-use super::context::{Context, Source};
+use super::context::{Context, Input, Source};
 use super::expand::{has_passed, node_in, other_end};
 use crate::error::Result;
 use crate::eval::{eval, set};
@@ -42,8 +42,7 @@ pub(super) fn has_properties(
 /// The paths from a node for each row.
 pub(super) struct Many {
     plan: Arc<Plan>,
-    input: Box<dyn Source>,
-    rows: std::vec::IntoIter<Row>,
+    input: Input,
     adjacency: Option<Adjacency>,
     paths: Option<Paths>,
 }
@@ -51,28 +50,18 @@ pub(super) struct Many {
 impl Many {
     /// `plan` is a [`Plan::ExpandMany`].
     pub(super) fn new(plan: Arc<Plan>, input: Box<dyn Source>) -> Self {
-        let rows = Vec::new().into_iter();
-        Many { plan, input, rows, adjacency: None, paths: None }
+        Many { plan, input: Input::new(input), adjacency: None, paths: None }
     }
 
     /// The paths for the next row of the input; `None` if there is none.
     fn begin(&mut self, cx: &mut Context, expand: &Expand, most: usize) -> Result<Option<Paths>> {
-        loop {
-            let row = match self.rows.next() {
-                Some(row) => row,
-                None => {
-                    self.rows = self.input.next(cx, most)?.into_iter();
-                    match self.rows.next() {
-                        Some(row) => row,
-                        None => return Ok(None),
-                    }
-                }
-            };
+        while let Some(row) = self.input.next(cx, most)? {
             if let Some(paths) = Paths::of(cx, expand, row)? {
                 Adjacency::for_rows(&mut self.adjacency, cx, &expand.edge);
                 return Ok(Some(paths));
             }
         }
+        Ok(None)
     }
 }
 

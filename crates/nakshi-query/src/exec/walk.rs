@@ -7,7 +7,7 @@ use nakshi_property::EdgeNumbers;
 use rustc_hash::FxHashMap;
 
 use super::adjacency::Adjacency;
-use super::context::{Context, Held, Source};
+use super::context::{Context, Held, Input, Source};
 use super::expand::{edges_between, has_passed, node_in, other_end};
 use crate::error::Result;
 use crate::eval::{eval, set, truth};
@@ -207,8 +207,7 @@ impl Level {
 /// The walks for each row.
 pub(super) struct Walk {
     plan: Arc<Plan>,
-    input: Box<dyn Source>,
-    rows: std::vec::IntoIter<Row>,
+    input: Input,
     /// The row that a walk begins with, and the nodes and edges of the walk so far.
     row: Row,
     levels: Vec<Level>,
@@ -221,20 +220,13 @@ pub(super) struct Walk {
 impl Walk {
     /// `plan` is a [`Plan::Walk`].
     pub(super) fn new(plan: Arc<Plan>, input: Box<dyn Source>) -> Self {
-        let (rows, levels) = (Vec::new().into_iter(), Vec::new());
-        Walk { plan, input, rows, row: Row::new(), levels, known: Vec::new(), edges: 0 }
+        let (levels, known) = (Vec::new(), Vec::new());
+        Walk { plan, input: Input::new(input), row: Row::new(), levels, known, edges: 0 }
     }
 
     /// Takes the next row of the input; false if there is none.
     fn begin(&mut self, cx: &mut Context, steps: &[Step], most: usize) -> Result<bool> {
-        let row = match self.rows.next() {
-            Some(row) => Some(row),
-            None => {
-                self.rows = self.input.next(cx, most)?.into_iter();
-                self.rows.next()
-            }
-        };
-        let Some(row) = row else { return Ok(false) };
+        let Some(row) = self.input.next(cx, most)? else { return Ok(false) };
         // A query that changes the graph may have new types of edges.
         if self.known.is_empty() || cx.writer.is_some() {
             self.known = steps.iter().map(|step| Known::new(cx, step)).collect();
