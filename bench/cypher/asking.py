@@ -36,7 +36,7 @@ class Query:
     order: int | None = None
 
     def message(self) -> bolt.Message:
-        """What :class:`bolt.Line` sends."""
+        """The requests by which :class:`bolt.Line` asks it."""
         return bolt.query(self.text, self.parameters)
 
 

@@ -4,9 +4,10 @@
     bench/cypher/run.py --only tao                      # a part of it: tao, hops, size
     bench/cypher/run.py --scale 12 --hops-scale 12 --queries 200 --starts 5 --seconds 1 --warm 1 --runs 1
 
-Both servers get the same texts with the same parameters. Neo4j's driver for Python asks them first, and
-the answers are compared; what is timed is a client that costs next to nothing. Neo4j gets what `nakshi export --neo4j` writes, by its own importer,
-with an index of the ids and of each property of nodes. `size` needs root: it limits memory.
+Both servers get the same texts with the same parameters. Neo4j's driver for Python asks them first,
+and the answers are compared; what is timed is a client that costs next to nothing. Neo4j gets what
+`nakshi export --neo4j` writes, by its own importer, with an index of the ids and of each property of
+nodes. `size` needs root: it limits memory.
 """
 
 from __future__ import annotations

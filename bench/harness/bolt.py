@@ -102,7 +102,7 @@ def _hello() -> bytes:
 
 
 class Line:
-    """A connection, for a user of the name ``neo4j`` or without users.
+    """A connection to a server without users.
 
     Raises:
         Failed: the server speaks another version, or asks for a password.

@@ -29,7 +29,7 @@ class Query:
         return [text.strip() for text in (FOLDER / f"{self.name}.cypher").read_text().split(";")]
 
     def message(self) -> bolt.Message:
-        """What :class:`bolt.Line` sends."""
+        """The requests by which :class:`bolt.Line` asks it."""
         if self.name.startswith("insert"):
             return bolt.transaction(self.statements, self.parameters)
         (statement,) = self.statements
