@@ -199,13 +199,22 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
         }
     }
 
+    /// As [`Session::work`]; without a thread if it takes no time.
+    async fn work_or_do<T: Send + 'static>(
+        &mut self,
+        takes_no_time: bool,
+        work: impl FnOnce(&mut Statements) -> T + Send + 'static,
+    ) -> Result<T, BoltError> {
+        match takes_no_time {
+            true => Ok(work(self.at_hand()?)),
+            false => self.work(work).await,
+        }
+    }
+
     /// Drops the transaction and all results.
     async fn end_all(&mut self) -> Result<(), BoltError> {
-        match self.at_hand()?.is_light() {
-            true => self.at_hand()?.reset(),
-            false => self.work(Statements::reset).await?,
-        }
-        Ok(())
+        let light = self.at_hand()?.is_light();
+        self.work_or_do(light, Statements::reset).await
     }
 
     async fn reset(&mut self) -> Result<(), BoltError> {
@@ -231,18 +240,14 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
             ClientMessage::Discard { extra } => self.pull(&extra, false).await?,
             ClientMessage::Begin { extra } => {
                 let terms = self.terms(&extra).await?;
-                match terms.refusal {
-                    Some(_) => self.at_hand()?.begin(terms)?,
-                    None => self.work(move |statements| statements.begin(terms)).await??,
-                }
+                let only_reads = terms.refusal.is_some();
+                self.work_or_do(only_reads, |statements| statements.begin(terms)).await??;
                 self.state = next;
                 self.replies.success(&BoltDict::new()).await?;
             }
             ClientMessage::Commit => {
-                let bookmark = match self.at_hand()?.is_light() {
-                    true => self.at_hand()?.commit()?,
-                    false => self.work(Statements::commit).await??,
-                };
+                let light = self.at_hand()?.is_light();
+                let bookmark = self.work_or_do(light, Statements::commit).await??;
                 self.state = next;
                 let told = BoltDict::from([("bookmark".to_owned(), bookmark.into())]);
                 self.replies.success(&told).await?;
@@ -308,11 +313,9 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
         let mut more = true;
         while left > 0 && more {
             let most = left.min(BATCH);
-            let statements = self.at_hand()?;
-            let (rows, follow) = match statements.is_whole(number) {
-                true => statements.rows(number, most)?,
-                false => self.work(move |statements| statements.rows(number, most)).await??,
-            };
+            let whole = self.at_hand()?.is_whole(number);
+            let next = move |statements: &mut Statements| statements.rows(number, most);
+            let (rows, follow) = self.work_or_do(whole, next).await??;
             more = follow;
             left -= rows.len();
             if send {
