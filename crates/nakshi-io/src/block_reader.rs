@@ -141,6 +141,11 @@ impl BlockReader {
         })
     }
 
+    /// Sets the token that stops waiting calls from now on.
+    pub fn set_cancel(&mut self, cancel: Option<CancelToken>) {
+        self.fetcher.set_cancel(cancel);
+    }
+
     /// Requests a range of the file's bytes. Up to `depth` reads are in flight; further ones are
     /// queued.
     ///

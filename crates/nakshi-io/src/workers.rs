@@ -1,19 +1,21 @@
 //! The workers of one call: scoped threads, which either all start or do no work.
 //!
 //! There is no global pool. A process that forks after a call therefore has no threads left over
-//! that could hang (tokenizers#187), and a panic stays inside its call.
+//! that could hang (tokenizers#187), and a panic stays inside its call. A call of many passes keeps
+//! its threads between them ([`with_team`]).
 //!
 //! The system may refuse a thread (`pids.max` of a cgroup, `ulimit -u`, memory for its stack). Work
 //! may be dealt by the number of the worker, so a call that went on with fewer workers would
 //! silently leave some of its work undone. Hence a gate: no worker begins before the last one has
 //! started. If one cannot start, none of them begins and the call fails with [`Error::Threads`].
 
+use crate::team::Shared;
 use crate::{Error, Result};
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
@@ -80,6 +82,9 @@ where
     if threads == 0 {
         return settle(judged(&failures, lead), Vec::new());
     }
+    if let Some(team) = Shared::of_call(threads) {
+        return run_by_team(&team, threads, &failures, lead, work);
+    }
     let gate = Gate::default();
     std::thread::scope(|scope| {
         let (gate, work, failures) = (&gate, &work, &failures);
@@ -109,6 +114,55 @@ where
             .collect();
         settle(led, rest)
     })
+}
+
+/// [`run_beside`] by threads that are there.
+fn run_by_team<L, W, E>(
+    team: &Shared,
+    threads: usize,
+    failures: &AtomicUsize,
+    lead: impl FnOnce() -> Result<L, E>,
+    work: impl Fn(usize) -> Result<W, E> + Sync,
+) -> Result<(L, Vec<W>), E>
+where
+    W: Send,
+    E: WorkerError,
+{
+    let slots: Vec<Mutex<Option<WorkerOutcome<W, E>>>> =
+        std::iter::repeat_with(Mutex::default).take(threads).collect();
+    let body = |number: usize| {
+        let done = judged(failures, || work(number - 1));
+        if let Some(slot) = slots.get(number - 1) {
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+        }
+    };
+    let led = team.run(threads, || judged(failures, lead), &body);
+    let done = slots.into_iter().map(|slot| {
+        let done = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.unwrap_or_else(|| judged(failures, || Err(Error::Abandoned.into())))
+    });
+    settle(led, done.collect())
+}
+
+/// Runs `call`, whose passes on up to `threads` workers share the same threads. They end with the call.
+///
+/// # Errors
+/// [`Error::Threads`] if not all threads can be started; the call has not begun then. Those of `call`.
+pub fn with_team<T, E>(threads: usize, call: impl FnOnce() -> Result<T, E>) -> Result<T, E>
+where
+    E: WorkerError,
+{
+    let others = threads.max(1) - 1;
+    if others == 0 || Shared::of_call(others).is_some() {
+        return call();
+    }
+    let team = Shared::new(others);
+    let shared = Arc::clone(&team);
+    let serve = |worker| {
+        shared.serve(worker + 1);
+        Ok(())
+    };
+    run_beside(others, || Ok(team.lead(call)), serve)?.0
 }
 
 /// A result, or an error and the number of errors before it.
@@ -309,6 +363,67 @@ mod tests {
         assert!(matches!(result, Err(Error::Unsupported { what }) if what == "the cause"));
         let result = run_workers::<(), Error>(2, |_| Err(Error::Cancelled));
         assert!(matches!(result, Err(Error::Cancelled)));
+    }
+
+    /// Passes of a call with a team: by the same threads, of any number, also inside one another.
+    #[test]
+    fn a_team_stays_for_all_passes_of_its_call() {
+        for threads in 1..6 {
+            let ids = Mutex::new(std::collections::BTreeSet::new());
+            with_team::<_, Error>(threads, || {
+                for pass in 0..2_000 {
+                    let wanted = 1 + pass % threads;
+                    let found = run_workers::<_, Error>(wanted, |worker| {
+                        ids.lock().unwrap().insert(format!("{:?}", std::thread::current().id()));
+                        if pass % 500 == 7 {
+                            let inner = run_workers::<_, Error>(2, Ok)?;
+                            assert_eq!(inner, [0, 1]);
+                        }
+                        Ok((pass, worker))
+                    })?;
+                    assert_eq!(found, (0..wanted).map(|worker| (pass, worker)).collect::<Vec<_>>());
+                    if pass % 700 == 3 {
+                        // Long enough for the threads to sleep.
+                        std::thread::sleep(Duration::from_millis(3));
+                    }
+                }
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(ids.into_inner().unwrap().len(), threads);
+        }
+    }
+
+    #[test]
+    fn a_team_keeps_errors_and_panics_in_their_pass() {
+        with_team::<_, Error>(3, || {
+            for victim in 0..3 {
+                let failed = run_workers::<(), Error>(3, |worker| {
+                    assert!(worker != victim, "planted {worker}");
+                    Ok(())
+                });
+                assert!(matches!(failed, Err(Error::Panicked { .. })));
+                let failed = run_workers::<(), Error>(3, |worker| match worker {
+                    w if w == victim => Err(Error::unsupported("the cause")),
+                    _ => Ok(()),
+                });
+                assert!(matches!(failed, Err(Error::Unsupported { .. })));
+                assert_eq!(run_workers::<_, Error>(3, Ok)?, [0, 1, 2]);
+            }
+            Ok(())
+        })
+        .unwrap();
+        let failed = with_team::<(), Error>(3, || panic!("the call"));
+        assert!(matches!(failed, Err(Error::Panicked { .. })));
+        assert!(Shared::of_call(1).is_none());
+    }
+
+    #[test]
+    fn a_team_that_cannot_start_does_not_begin_its_call() {
+        REFUSED.set(Some(2));
+        let result = with_team::<(), Error>(4, || unreachable!());
+        REFUSED.set(None);
+        assert!(matches!(result, Err(Error::Threads { wanted: 4, started: 2, .. })));
     }
 
     #[test]

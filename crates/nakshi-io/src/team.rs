@@ -1,0 +1,191 @@
+//! The team of a call: threads that wait for its next pass.
+//!
+//! A call that makes many short passes would start and end its threads for each of them, which takes
+//! longer than a short pass. So its threads stay between passes: they look for work for a moment, then
+//! sleep. They end with the call, as [`crate::run_workers`] promises.
+#![allow(unsafe_code)]
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
+
+/// Looks for work, or for the end of a pass, before a thread sleeps: some hundreds of microseconds, since
+/// to wake it takes tens of them, and more on a virtual machine. Where there are more threads than cores,
+/// others need the core meanwhile.
+const LOOKS: u32 = 8_000;
+
+thread_local! {
+    /// The team of the call that this thread runs.
+    static TEAM: RefCell<Option<Arc<Shared>>> = const { RefCell::new(None) };
+}
+
+/// The work of one pass, for the numbers of workers from 1 on. Borrowed for the length of the pass.
+type Work = *const (dyn Fn(usize) + Sync);
+
+/// A pass, as its workers see it.
+#[derive(Clone)]
+struct Pass {
+    work: Work,
+    /// Workers that take part; the others look for the next pass.
+    workers: usize,
+    lead: Thread,
+}
+
+// SAFETY: the work is `Sync`, and `Shared::run` waits for its workers before it returns, so that the
+// pointer is valid wherever a worker follows it.
+unsafe impl Send for Pass {}
+
+/// What the threads of a team share.
+pub(crate) struct Shared {
+    threads: usize,
+    looks: u32,
+    /// Number of the pass, from 1 on.
+    number: AtomicUsize,
+    pass: Mutex<Option<Pass>>,
+    changed: Condvar,
+    /// Threads that sleep, or are about to.
+    asleep: AtomicUsize,
+    /// Workers of the pass that have not ended.
+    running: AtomicUsize,
+    /// True while there is a pass: one that begins inside it starts threads of its own.
+    busy: AtomicBool,
+    ended: AtomicBool,
+}
+
+impl Shared {
+    pub(crate) fn new(threads: usize) -> Arc<Self> {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        Arc::new(Self {
+            threads,
+            looks: if threads < cores { LOOKS } else { 0 },
+            number: AtomicUsize::new(0),
+            pass: Mutex::new(None),
+            changed: Condvar::new(),
+            asleep: AtomicUsize::new(0),
+            running: AtomicUsize::new(0),
+            busy: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+        })
+    }
+
+    /// The team of this thread's call, if it has `threads` that are free.
+    pub(crate) fn of_call(threads: usize) -> Option<Arc<Self>> {
+        TEAM.with_borrow(|team| {
+            let free =
+                |team: &&Arc<Self>| team.threads >= threads && !team.busy.load(Ordering::Relaxed);
+            team.as_ref().filter(free).cloned()
+        })
+    }
+
+    /// Runs `call` with this team on this thread; tells the threads to end afterwards.
+    pub(crate) fn lead<T>(self: &Arc<Self>, call: impl FnOnce() -> T) -> T {
+        struct Leave<'a>(&'a Shared, Option<Arc<Shared>>);
+        impl Drop for Leave<'_> {
+            fn drop(&mut self) {
+                TEAM.set(self.1.take());
+                self.0.ended.store(true, Ordering::Release);
+                drop(self.0.lock());
+                self.0.changed.notify_all();
+            }
+        }
+        let _leave = Leave(self, TEAM.replace(Some(Arc::clone(self))));
+        call()
+    }
+
+    /// Runs `work(worker)`, which does not panic, on `workers` threads beside `lead` on this one.
+    pub(crate) fn run<T>(
+        &self,
+        workers: usize,
+        lead: impl FnOnce() -> T,
+        work: &(dyn Fn(usize) + Sync),
+    ) -> T {
+        /// Waits for the workers, also where `lead` panics.
+        struct Wait<'a>(&'a Shared);
+        impl Drop for Wait<'_> {
+            fn drop(&mut self) {
+                self.0.wait();
+            }
+        }
+        self.busy.store(true, Ordering::Relaxed);
+        self.running.store(workers, Ordering::Relaxed);
+        // SAFETY: only the lifetime changes. `Wait` holds this call until no worker runs, and takes the
+        // pointer away.
+        let work = unsafe {
+            std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), Work>(std::ptr::from_ref(
+                work,
+            ))
+        };
+        {
+            let mut pass = self.lock();
+            *pass = Some(Pass { work, workers, lead: thread::current() });
+            self.number.fetch_add(1, Ordering::SeqCst);
+        }
+        let _wait = Wait(self);
+        if self.asleep.load(Ordering::SeqCst) > 0 {
+            self.changed.notify_all();
+        }
+        lead()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Pass>> {
+        // The lock is held during plain assignments only, which cannot be left half done.
+        self.pass.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until no worker runs.
+    fn wait(&self) {
+        let mut looks = 0;
+        while self.running.load(Ordering::Acquire) > 0 {
+            if looks < self.looks {
+                looks += 1;
+                std::hint::spin_loop();
+            } else {
+                thread::park();
+            }
+        }
+        *self.lock() = None;
+        self.busy.store(false, Ordering::Relaxed);
+    }
+
+    /// The life of the thread with this number, from 1 on.
+    pub(crate) fn serve(&self, worker: usize) {
+        let mut seen = 0;
+        while let Some((number, pass)) = self.next(seen) {
+            seen = number;
+            // A pass of fewer workers may be over by now.
+            let Some(pass) = pass.filter(|pass| worker <= pass.workers) else { continue };
+            // SAFETY: this worker is one of those for which the pass waits.
+            let work = unsafe { &*pass.work };
+            // Only so that a pass does not wait for ever for a worker whose work did panic.
+            _ = catch_unwind(AssertUnwindSafe(|| work(worker)));
+            if self.running.fetch_sub(1, Ordering::Release) == 1 {
+                pass.lead.unpark();
+            }
+        }
+    }
+
+    /// Waits for a pass after the one with number `seen`; `None` at the end of the call.
+    fn next(&self, seen: usize) -> Option<(usize, Option<Pass>)> {
+        let news =
+            || self.number.load(Ordering::SeqCst) != seen || self.ended.load(Ordering::Acquire);
+        let mut looks = 0;
+        while looks < self.looks && !news() {
+            looks += 1;
+            std::hint::spin_loop();
+        }
+        let mut pass = self.lock();
+        if !news() {
+            self.asleep.fetch_add(1, Ordering::SeqCst);
+            while !news() {
+                pass = self.changed.wait(pass).unwrap_or_else(PoisonError::into_inner);
+            }
+            self.asleep.fetch_sub(1, Ordering::SeqCst);
+        }
+        if self.ended.load(Ordering::Acquire) {
+            return None;
+        }
+        Some((self.number.load(Ordering::SeqCst), pass.clone()))
+    }
+}
