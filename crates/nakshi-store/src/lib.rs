@@ -6,6 +6,7 @@
 //! - [`StoreBuilder`], [`ListBatch`]: write a store in order, and commit it as a whole;
 //! - [`check`](check()): reads all of a store and reports all damage; [`backup`](backup()): copies
 //!   a store that is in use;
+//! - [`DecodedLists`]: all lists of a direction in memory, decoded;
 //! - [`ListIndex`]: the offset of each list, in about a byte a vertex (Elias-Fano);
 //! - [`Encoding`], [`codec`]: raw or packed lists;
 //! - [`Manifest`]: the files that make up a store;
@@ -38,6 +39,7 @@ mod check;
 pub mod codec;
 mod column;
 mod decimal;
+mod decoded;
 mod emit;
 mod error;
 pub mod export;
@@ -70,6 +72,7 @@ pub use cache_plan::{CachePlan, PlanInfo, PlanSide};
 pub use check::{CheckReport, SectionCheck, check};
 pub use codec::{BLOCK, Encoding, Term};
 pub use column::{AttributeColumn, ColumnSlice, ColumnType, Number, NumberSlice};
+pub use decoded::DecodedLists;
 pub use error::{Error, Result};
 pub use heads::Heads;
 pub use ids::keys::Key;

@@ -1,17 +1,30 @@
-//! One encoded edge list in memory.
+//! One edge list in memory.
 
 use std::ops::{ControlFlow, Range};
 
 use crate::codec::{self, BLOCK, Term};
 use crate::{Encoding, Error, Result, VertexId};
 
-/// One encoded edge list, borrowed from the buffer that it was read into.
+/// One edge list, borrowed from the buffer that it was read into, or from [`crate::DecodedLists`].
 ///
 /// Creating a list reads only its header; neighbours are decoded block by block onto the stack.
 /// Every id passed to a visitor is below the bound given with [`List::bounded`], whatever the bytes
 /// are, so a kernel can index its state even with hostile bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct List<'a> {
+    form: Form<'a>,
+    degree: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Form<'a> {
+    /// The neighbours themselves, all of them below the number of vertices.
+    Decoded(&'a [VertexId], u64),
+    Encoded(Encoded<'a>),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Encoded<'a> {
     encoding: Encoding,
     bytes: &'a [u8],
     /// End of the list in `bytes`; the bytes behind it may be read but never interpreted.
@@ -21,6 +34,30 @@ pub struct List<'a> {
     degree: u64,
     /// Largest id that may occur.
     max: VertexId,
+}
+
+impl<'a> Encoded<'a> {
+    #[inline]
+    fn blocks(&self, f: impl FnMut(&[VertexId]) -> ControlFlow<()>) -> Result<()> {
+        match self.encoding {
+            Encoding::Raw => codec::raw::blocks(self.bytes, self.end, self.max, f),
+            Encoding::Packed if self.degree == 0 => Ok(()),
+            Encoding::Packed => codec::packed::blocks(&self.coded()?, f),
+        }
+    }
+
+    #[inline]
+    fn sum<T: Term>(&self, values: &[T]) -> Result<f64> {
+        match self.encoding {
+            Encoding::Raw => codec::raw::sum(self.bytes, self.end, self.max, values),
+            Encoding::Packed => codec::packed::sum(&self.coded()?, values),
+        }
+    }
+
+    #[inline]
+    fn coded(&self) -> Result<codec::Coded<'a>> {
+        codec::packed::coded(self.bytes, self.end, self.body, self.degree, self.max)
+    }
 }
 
 impl<'a> List<'a> {
@@ -42,7 +79,17 @@ impl<'a> List<'a> {
             Encoding::Raw => codec::raw::header(len)?,
             Encoding::Packed => codec::packed::header(bytes, len)?,
         };
-        Ok(Self { encoding, bytes, end: len, body, degree, max: VertexId::MAX })
+        let max = VertexId::MAX;
+        Ok(Self {
+            form: Form::Encoded(Encoded { encoding, bytes, end: len, body, degree, max }),
+            degree,
+        })
+    }
+
+    /// A list of ids that were decoded before, all of them below `vertices`.
+    #[inline]
+    pub(crate) fn decoded(ids: &'a [VertexId], vertices: u64) -> Self {
+        Self { form: Form::Decoded(ids, vertices), degree: ids.len() as u64 }
     }
 
     /// Number of neighbours of a list of `len` bytes, of which `head` are the first, at least ten or all.
@@ -60,7 +107,9 @@ impl<'a> List<'a> {
     #[inline]
     #[must_use]
     pub fn bounded(mut self, vertices: u64) -> Self {
-        self.max = VertexId::try_from(vertices.saturating_sub(1)).unwrap_or(VertexId::MAX);
+        if let Form::Encoded(list) = &mut self.form {
+            list.max = VertexId::try_from(vertices.saturating_sub(1)).unwrap_or(VertexId::MAX);
+        }
         self
     }
 
@@ -76,28 +125,28 @@ impl<'a> List<'a> {
         self.degree == 0
     }
 
-    /// Returns the encoded size in bytes.
+    /// Returns the size in bytes, in the form that the list has here.
     #[inline]
     pub fn byte_len(&self) -> usize {
-        self.end
+        match self.form {
+            Form::Decoded(ids, _) => size_of_val(ids),
+            Form::Encoded(list) => list.end,
+        }
     }
 
-    /// Visits the neighbours, ascending, in blocks of 1 to 128 on the stack, until `f` breaks.
+    /// Visits the neighbours, ascending, in blocks of 1 to 128, until `f` breaks.
     ///
     /// # Errors
     /// [`Error::BadList`] if the bytes are no list; the blocks before the fault were visited.
     #[inline]
-    pub fn blocks(&self, f: impl FnMut(&[VertexId]) -> ControlFlow<()>) -> Result<()> {
-        match self.encoding {
-            Encoding::Raw => codec::raw::blocks(self.bytes, self.end, self.max, f),
-            Encoding::Packed if self.degree == 0 => Ok(()),
-            Encoding::Packed => codec::packed::blocks(&self.coded()?, f),
+    pub fn blocks(&self, mut f: impl FnMut(&[VertexId]) -> ControlFlow<()>) -> Result<()> {
+        match &self.form {
+            Form::Decoded(ids, _) => {
+                _ = ids.chunks(BLOCK).try_for_each(f);
+                Ok(())
+            }
+            Form::Encoded(list) => list.blocks(&mut f),
         }
-    }
-
-    #[inline]
-    fn coded(&self) -> Result<codec::Coded<'a>> {
-        codec::packed::coded(self.bytes, self.end, self.body, self.degree, self.max)
     }
 
     /// Calls `f` for each neighbour, ascending.
@@ -106,10 +155,17 @@ impl<'a> List<'a> {
     /// Same as [`List::blocks`].
     #[inline]
     pub fn for_each(&self, mut f: impl FnMut(VertexId)) -> Result<()> {
+        self.for_each_slice(|block| block.iter().for_each(|&v| f(v)))
+    }
+
+    /// Calls `f` for each block of neighbours.
+    ///
+    /// # Errors
+    /// Same as [`List::blocks`].
+    #[inline]
+    pub fn for_each_slice(&self, mut f: impl FnMut(&[VertexId])) -> Result<()> {
         self.blocks(|block| {
-            for &v in block {
-                f(v);
-            }
+            f(block);
             ControlFlow::Continue(())
         })
     }
@@ -125,9 +181,9 @@ impl<'a> List<'a> {
         if self.degree == 0 {
             return Ok(0.0);
         }
-        match self.encoding {
-            Encoding::Raw => codec::raw::sum(self.bytes, self.end, self.max, values),
-            Encoding::Packed => codec::packed::sum(&self.coded()?, values),
+        match &self.form {
+            Form::Decoded(ids, vertices) => codec::sum_of_ids(ids, *vertices, values),
+            Form::Encoded(list) => list.sum(values),
         }
     }
 
@@ -139,10 +195,7 @@ impl<'a> List<'a> {
         // the degree was checked against the number of bytes, so it cannot request much more memory
         out.clear();
         out.reserve(usize::try_from(self.degree).unwrap_or(0));
-        self.blocks(|block| {
-            out.extend_from_slice(block);
-            ControlFlow::Continue(())
-        })
+        self.for_each_slice(|block| out.extend_from_slice(block))
     }
 
     /// Writes the first neighbours, at most `k` and at most 128, to the front of `out`; returns

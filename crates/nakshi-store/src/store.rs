@@ -1,5 +1,6 @@
 //! An open store.
 
+use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -36,6 +37,7 @@ pub struct Store {
     cancel: CancelToken,
     out: OnceLock<Adjacency>,
     into: OnceLock<Adjacency>,
+    companion: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl std::fmt::Debug for Store {
@@ -72,6 +74,7 @@ impl Store {
             cancel: options.cancel.clone(),
             out: OnceLock::new(),
             into: OnceLock::new(),
+            companion: OnceLock::new(),
         }))
     }
 
@@ -119,6 +122,12 @@ impl Store {
     /// Returns the backend through which the store reads.
     pub fn backend(&self) -> &Arc<dyn StorageBackend> {
         &self.backend
+    }
+
+    /// Returns what the crate above keeps with the open store, which is dropped with it. There is one
+    /// such crate: another type than at the first call gets `None`.
+    pub fn companion<T: Default + Any + Send + Sync>(&self) -> Option<&T> {
+        self.companion.get_or_init(|| Box::<T>::default()).downcast_ref()
     }
 
     /// Returns the edge lists of one direction; reads their index on first use. In an undirected

@@ -32,6 +32,12 @@ impl Lanes {
         }
     }
 
+    /// Adds the values of a block of ids, without that of the first neighbour of a list.
+    #[inline]
+    pub(super) fn add_block<T: Copy + Into<f64>>(&mut self, ids: &[VertexId], values: &[T]) {
+        ids.chunks(Self::WIDTH).for_each(|group| self.add(group, values));
+    }
+
     /// Returns the sum of `first` and all partial sums.
     #[inline]
     pub(super) fn total(self, first: f64) -> f64 {

@@ -56,9 +56,13 @@ pub(crate) fn blocks(
 pub(crate) fn sum<T: Term>(bytes: &[u8], end: usize, max: VertexId, values: &[T]) -> Result<f64> {
     let Some(max) = bound(values, max) else { return Err(NO_VERTEX) };
     let mut lanes = Lanes::default();
+    let mut first = None;
     blocks(bytes, end, max, |block| {
-        block.chunks(Lanes::WIDTH).for_each(|group| lanes.add(group, values));
+        let skip = usize::from(first.is_none());
+        let head = block.first().and_then(|&id| values.get(id as usize));
+        first = first.or(head.map(|&value| value.into()));
+        lanes.add_block(block.get(skip..).unwrap_or_default(), values);
         ControlFlow::Continue(())
     })?;
-    Ok(lanes.total(0.0))
+    Ok(lanes.total(first.unwrap_or(0.0)))
 }

@@ -150,6 +150,113 @@ pub(super) fn sum<T: Term>(coded: &Coded<'_>, values: &[T]) -> Result<f64, Decod
     sum_scalar(coded, values)
 }
 
+/// Returns the sum of `values` over ids below `bound`, as [`sum`] does over the list that has them;
+/// `None` if there are fewer values.
+#[inline]
+pub(super) fn sum_of_ids<T: Term>(ids: &[VertexId], bound: u64, values: &[T]) -> Option<f64> {
+    if bound > values.len() as u64 {
+        return None;
+    }
+    let (first, gaps) = ids.split_first()?;
+    let first = values.get(*first as usize).map_or(0.0, |&value| value.into());
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2() {
+        // SAFETY: AVX2 was detected.
+        return Some(unsafe { avx2::sum_of_gaps(first, gaps, values) });
+    }
+    Some(sum_of_gaps(first, gaps, values))
+}
+
+/// Calls `f` with the sum of `values` over each of the lists that begin at `starts` in `ids`, all but the last
+/// place, which is the end; lists count from 0. The sums are those of [`sum_of_ids`].
+#[inline]
+pub(super) fn sum_each<T: Term>(
+    starts: &[u32],
+    ids: &[VertexId],
+    values: &[T],
+    f: impl FnMut(usize, f64),
+) {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2() {
+        // SAFETY: AVX2 was detected.
+        return unsafe { avx2::sum_each(starts, ids, values, f) };
+    }
+    sum_each_by(sum_of_gaps, starts, ids, values, f);
+}
+
+#[inline(always)]
+fn sum_each_by<T: Term>(
+    sum: impl Fn(f64, &[VertexId], &[T]) -> f64,
+    starts: &[u32],
+    ids: &[VertexId],
+    values: &[T],
+    mut f: impl FnMut(usize, f64),
+) {
+    let Some((&first, ends)) = starts.split_first() else { return };
+    let mut from = first as usize;
+    for (at, &end) in ends.iter().enumerate() {
+        let end = end as usize;
+        let list = ids.get(from..end).unwrap_or_default();
+        from = end;
+        let sum = match list.split_first() {
+            Some((&id, gaps)) => {
+                let first = values.get(id as usize).map_or(0.0, |&value| value.into());
+                sum(first, gaps, values)
+            }
+            None => 0.0,
+        };
+        f(at, sum);
+    }
+}
+
+/// Calls `f` with the degree of each list and the sum of `values` over it, as of [`sum`]; an empty list is
+/// `None`. `refuse` makes an error of a fault.
+#[inline]
+pub(super) fn sum_all<'a, T: Term, E>(
+    lists: impl Iterator<Item = Result<Option<Coded<'a>>, E>>,
+    values: &[T],
+    f: impl FnMut(u64, f64),
+    refuse: impl Fn(DecodeFault) -> E,
+) -> Result<(), E> {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2() {
+        // SAFETY: AVX2 was detected.
+        return unsafe { avx2::sum_all(lists, values, f, refuse) };
+    }
+    sum_all_by(sum_scalar, lists, values, f, refuse)
+}
+
+#[inline(always)]
+fn sum_all_by<'a, T: Term, E>(
+    sum: impl Fn(&Coded<'_>, &[T]) -> Result<f64, DecodeFault>,
+    lists: impl Iterator<Item = Result<Option<Coded<'a>>, E>>,
+    values: &[T],
+    mut f: impl FnMut(u64, f64),
+    refuse: impl Fn(DecodeFault) -> E,
+) -> Result<(), E> {
+    for list in lists {
+        let Some(coded) = list? else {
+            f(0, 0.0);
+            continue;
+        };
+        let Some(max) = bound(values, coded.max) else { return Err(refuse(DecodeFault::Vertex)) };
+        match sum(&Coded { max, ..coded }, values) {
+            Ok(sum) => f(coded.degree, sum),
+            Err(fault) => return Err(refuse(fault)),
+        }
+    }
+    Ok(())
+}
+
+/// The scalar twin of [`avx2::sum_of_gaps`], which defines the sum.
+fn sum_of_gaps<T: Term>(first: f64, gaps: &[VertexId], values: &[T]) -> f64 {
+    let (head, rest) = gaps.split_at(gaps.len().min(BLOCK - 1));
+    let mut lanes = Lanes::default();
+    lanes.add_block(head, values);
+    lanes.add_block(rest, values);
+    lanes.total(first)
+}
+
 /// The scalar twin of [`avx2::sum`], which defines the sum.
 #[cold]
 fn sum_scalar<T: Term>(coded: &Coded<'_>, values: &[T]) -> Result<f64, DecodeFault> {
@@ -159,9 +266,7 @@ fn sum_scalar<T: Term>(coded: &Coded<'_>, values: &[T]) -> Result<f64, DecodeFau
     blocks_by(scalar, coded, |block| {
         let gaps = block.get(skip..).unwrap_or_default();
         skip = 0;
-        for group in gaps.chunks(GROUP) {
-            lanes.add(group, values);
-        }
+        lanes.add_block(gaps, values);
         ControlFlow::Continue(())
     })?;
     Ok(lanes.total(first))
@@ -280,7 +385,8 @@ mod avx2 {
     use std::ops::ControlFlow;
 
     use super::{
-        BLOCK, BlockCursor, Buffer, Coded, DecodeFault, GROUP, Lanes, Load, Term, blocks_by,
+        BLOCK, BlockCursor, Buffer, Coded, DecodeFault, GROUP, Load, Term, blocks_by, sum_all_by,
+        sum_each_by,
     };
     use crate::VertexId;
 
@@ -439,9 +545,8 @@ mod avx2 {
         unsafe fn short(&mut self, width: u8, own: usize) -> (__m256i, __m256i) {
             // SAFETY: promised by the caller.
             let sums = unsafe { self.sums(width) };
-            let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-            // Lossless: below eight. The other lanes hold bits of whatever follows.
-            let mine = _mm256_cmpgt_epi32(_mm256_set1_epi32(own as i32), lanes);
+            // The other lanes hold bits of whatever follows.
+            let mine = first_lanes(own);
             let ids = _mm256_and_si256(_mm256_add_epi32(sums, self.carry), mine);
             self.carry = _mm256_permutevar8x32_epi32(ids, _mm256_set1_epi32(own as i32 - 1));
             self.largest = _mm256_max_epu32(self.largest, ids);
@@ -502,6 +607,7 @@ mod avx2 {
     ///
     /// # Safety
     /// The list's bound is an index of `values`.
+    #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn sum<T: Term>(
         coded: &Coded<'_>,
@@ -532,10 +638,9 @@ mod avx2 {
                 if let Some(&width) = short.first() {
                     let (ids, mine) = stream.short(width, count % GROUP);
                     let (a, b) = load(values, _mm256_min_epu32(ids, bound));
-                    let wide = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(mine));
-                    low = _mm256_add_pd(low, _mm256_and_pd(a, _mm256_castsi256_pd(wide)));
-                    let wide = _mm256_cvtepi32_epi64(_mm256_extracti128_si256::<1>(mine));
-                    high = _mm256_add_pd(high, _mm256_and_pd(b, _mm256_castsi256_pd(wide)));
+                    let (front, back) = wide_lanes(mine);
+                    low = _mm256_add_pd(low, _mm256_and_pd(a, front));
+                    high = _mm256_add_pd(high, _mm256_and_pd(b, back));
                 }
             }
         }
@@ -547,13 +652,97 @@ mod avx2 {
         if _mm256_movemask_epi8(within) != -1 {
             return Err(DecodeFault::Vertex);
         }
-        let mut lanes = Lanes::default();
-        // SAFETY: the array has 64 bytes.
-        unsafe {
-            _mm256_storeu_pd(lanes.0.as_mut_ptr(), low);
-            _mm256_storeu_pd(lanes.0.as_mut_ptr().add(4), high);
+        Ok(Some(total(first, low, high)))
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn sum_all<'a, T: Term, E>(
+        lists: impl Iterator<Item = Result<Option<Coded<'a>>, E>>,
+        values: &[T],
+        f: impl FnMut(u64, f64),
+        refuse: impl Fn(DecodeFault) -> E,
+    ) -> Result<(), E> {
+        let sum = |coded: &Coded<'_>, values: &[T]| {
+            // SAFETY: the bound of a list is an index of the values.
+            match unsafe { sum(coded, values) } {
+                Ok(Some(sum)) => Ok(sum),
+                Ok(None) => super::sum_scalar(coded, values),
+                Err(fault) => Err(fault),
+            }
+        };
+        sum_all_by(sum, lists, values, f, refuse)
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn sum_each<T: Term>(
+        starts: &[u32],
+        ids: &[VertexId],
+        values: &[T],
+        f: impl FnMut(usize, f64),
+    ) {
+        let sum = |first: f64, gaps: &[VertexId], values: &[T]| sum_of_gaps(first, gaps, values);
+        sum_each_by(sum, starts, ids, values, f);
+    }
+
+    /// Returns `first` and the sum of the values of the ids behind the first; an id without a value counts
+    /// as the last that has one.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn sum_of_gaps<T: Term>(first: f64, gaps: &[VertexId], values: &[T]) -> f64 {
+        let Some(last) = values.len().checked_sub(1) else { return first };
+        let last = _mm256_set1_epi32(u32::try_from(last).unwrap_or(u32::MAX).cast_signed());
+        let (mut low, mut high) = (_mm256_setzero_pd(), _mm256_setzero_pd());
+        let (head, rest) = gaps.split_at(gaps.len().min(BLOCK - 1));
+        for part in [head, rest] {
+            let (groups, short) = part.as_chunks::<GROUP>();
+            // SAFETY: a group has 32 bytes, of a short one the others are masked, and no id that is looked
+            // up is above the last place of the values.
+            unsafe {
+                for group in groups {
+                    let ids = _mm256_loadu_si256(group.as_ptr().cast());
+                    let (a, b) = load(values, _mm256_min_epu32(ids, last));
+                    low = _mm256_add_pd(low, a);
+                    high = _mm256_add_pd(high, b);
+                }
+                if !short.is_empty() {
+                    let mine = first_lanes(short.len());
+                    let ids = _mm256_maskload_epi32(short.as_ptr().cast(), mine);
+                    let (a, b) = load(values, _mm256_min_epu32(ids, last));
+                    let (front, back) = wide_lanes(mine);
+                    low = _mm256_add_pd(low, _mm256_and_pd(a, front));
+                    high = _mm256_add_pd(high, _mm256_and_pd(b, back));
+                }
+            }
         }
-        Ok(Some(lanes.total(first)))
+        total(first, low, high)
+    }
+
+    /// A mask of the first `own` lanes of eight.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn first_lanes(own: usize) -> __m256i {
+        let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+        // Lossless: below eight.
+        _mm256_cmpgt_epi32(_mm256_set1_epi32(own as i32), lanes)
+    }
+
+    /// A mask of eight lanes for two vectors of four doubles.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn wide_lanes(mine: __m256i) -> (__m256d, __m256d) {
+        let front = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(mine));
+        let back = _mm256_cvtepi32_epi64(_mm256_extracti128_si256::<1>(mine));
+        (_mm256_castsi256_pd(front), _mm256_castsi256_pd(back))
+    }
+
+    /// [`Lanes::total`] of partial sums in two registers.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn total(first: f64, low: __m256d, high: __m256d) -> f64 {
+        let fours = _mm256_add_pd(low, high);
+        let halves = (_mm256_castpd256_pd128(fours), _mm256_extractf128_pd::<1>(fours));
+        let pair = _mm_add_pd(halves.0, halves.1);
+        first + _mm_cvtsd_f64(_mm_add_sd(pair, _mm_unpackhi_pd(pair, pair)))
     }
 
     /// Looks up the values of eight ids.
@@ -677,6 +866,10 @@ mod tests {
             let wide: Vec<f64> = values.iter().map(|&v| v.into()).collect();
             let fast = sum(&coded, &wide);
             prop_assert_eq!(bits(fast), bits(slow));
+            prop_assert_eq!(sum_of_ids(&ids, 4991, &wide), None);
+            if cut >= 3 && slow.is_ok() {
+                prop_assert_eq!(sum_of_ids(&ids, 4990, &wide).map(f64::to_bits), bits(slow));
+            }
             if end == bytes.len() - slack && slow.is_ok() {
                 let exact: f64 = ids.iter().map(|&v| wide[v as usize]).sum();
                 prop_assert!((slow.unwrap() - exact).abs() < 1e-9 * exact);
