@@ -131,15 +131,17 @@ pub fn run_with(
     cx: &Context,
     work: impl FnOnce(&Graph) -> Result<Outcome>,
 ) -> Result<Answer> {
-    let began = Instant::now();
-    let graph = Graph::open(store, needs, cx)?;
-    let opened = Instant::now();
-    let outcome = work(&graph)?;
-    let seconds =
-        Seconds { open: (opened - began).as_secs_f64(), run: opened.elapsed().as_secs_f64() };
-    let stats = stats(&outcome, &graph, cx, seconds);
     // The table needs the outcome and the ids only, so lists and caches are freed first.
-    drop(graph);
+    let (outcome, stats) = nakshi_io::with_team(cx.threads(), || -> Result<_> {
+        let began = Instant::now();
+        let graph = Graph::open(store, needs, cx)?;
+        let opened = Instant::now();
+        let outcome = work(&graph)?;
+        let seconds =
+            Seconds { open: (opened - began).as_secs_f64(), run: opened.elapsed().as_secs_f64() };
+        let stats = stats(&outcome, &graph, cx, seconds);
+        Ok((outcome, stats))
+    })?;
     let Outcome { columns, mut summary, summary_vertices, .. } = outcome;
     let ids = store.ids()?.until(cx.cancel_token());
     for (name, vertex) in summary_vertices {

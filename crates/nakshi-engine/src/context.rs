@@ -55,6 +55,7 @@ pub struct Context {
     mode: EngineMode,
     selective: bool,
     static_cache: bool,
+    holds: bool,
     traced: bool,
     progress: Arc<dyn Progress>,
 }
@@ -91,6 +92,7 @@ impl Context {
             mode: EngineMode::Auto,
             selective: false,
             static_cache: false,
+            holds: false,
             traced: false,
             progress: Arc::new(NoProgress),
         }
@@ -142,6 +144,14 @@ impl Context {
         self
     }
 
+    /// Leaves lists that were loaded into memory there for the next run on the open store, and decodes
+    /// them when they are read again. A run from the SSD gives them back, and so does one with a budget
+    /// what it does not read itself.
+    pub fn with_hold(mut self, wanted: bool) -> Self {
+        self.holds = wanted;
+        self
+    }
+
     /// Notes every read of the run; see [`crate::Graph::accesses`].
     pub fn with_trace(mut self, wanted: bool) -> Self {
         self.traced = wanted;
@@ -172,6 +182,11 @@ impl Context {
     /// Placement of the edge lists.
     pub fn mode(&self) -> EngineMode {
         self.mode
+    }
+
+    /// True if lists in memory stay there after the run.
+    pub(crate) fn holds(&self) -> bool {
+        self.holds
     }
 
     /// True if only pages of selected lists are read.

@@ -55,6 +55,9 @@ pub struct Needs {
     /// True if the algorithm itself uses the memory that the budget leaves: no lists are kept then, and
     /// the page cache stays at its smallest.
     pub takes_spare: bool,
+    /// True if all lists are read several times: lists in memory are then decoded first, where the budget
+    /// has room.
+    pub repeats: bool,
     /// Weight column that is read beside the lists.
     pub column: Option<String>,
 }

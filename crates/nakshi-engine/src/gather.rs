@@ -18,7 +18,7 @@ use crate::source::weights::Weights;
 use crate::source::{Data, Side, unit_weights, within};
 use crate::vertex_set::VertexSet;
 use nakshi_io::{CachedReader, PageSlice, Request};
-use nakshi_store::{Direction, List, VertexId};
+use nakshi_store::{DecodedLists, Direction, List, VertexId};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Bytes of lists below which a pass is not worth a second thread.
@@ -102,16 +102,13 @@ struct Plan {
 
 impl Plan {
     fn new(side: &Side, weighted: bool, set: &VertexSet) -> Plan {
-        let length = |v: VertexId| {
-            let extent = side.extent(v.into());
-            extent.end - extent.start
-        };
-        let small = set.count() <= COUNTED && set.iter().map(length).sum::<u64>() <= INLINE_BYTES;
+        let length = || set.iter().map(|v| side.length(v)).sum::<u64>();
+        let small = set.count() <= COUNTED && length() <= INLINE_BYTES;
         let mut plan = Plan { dense: Vec::new(), sparse: Vec::new(), small };
         if set.is_empty() {
             return plan;
         }
-        let (in_memory, kept) = (matches!(side.data, Data::Memory(_)), side.kept());
+        let (in_memory, kept) = (side.data.in_memory(), side.kept());
         // In the papers' way of reading, pages of single lists are all that is asked for.
         let selective = side.shared.selective;
         let at_hand = |chunk| {
@@ -211,12 +208,30 @@ pub struct ListReader<'g> {
     scratch: Vec<u8>,
     /// Lists found in the static cache, not yet counted.
     pinned_hits: u64,
+    /// True while a read is under way, and for good once one has failed.
+    broken: bool,
+}
+
+impl Drop for ListReader<'_> {
+    fn drop(&mut self) {
+        if self.broken || !self.side.pools_readers() {
+            return;
+        }
+        let shared = &self.side.shared;
+        if let (Data::Ssd(file), Some(reader)) = (&self.side.data, self.ssd.take()) {
+            shared.give_cached(file, reader);
+        }
+        let column = self.side.weights.as_ref().map(|column| &column.data);
+        if let (Some(Data::Ssd(file)), Some(reader)) = (column, self.weights.take()) {
+            shared.give_cached(file, reader);
+        }
+    }
 }
 
 impl<'g> ListReader<'g> {
     fn new(side: &'g Side, cx: &Context) -> Result<Self> {
         let open = |data: &Data| match data {
-            Data::Memory(_) => Ok(None),
+            Data::Memory(_) | Data::Decoded(_) => Ok(None),
             Data::Ssd(file) => side.shared.cached(file, cx).map(Some),
         };
         let weights = match &side.weights {
@@ -228,7 +243,7 @@ impl<'g> ListReader<'g> {
 
     fn of(side: &'g Side, ssd: Option<CachedReader>, weights: Option<CachedReader>) -> Self {
         let (requests, scratch) = (Vec::new(), Vec::new());
-        ListReader { side, ssd, weights, requests, scratch, pinned_hits: 0 }
+        ListReader { side, ssd, weights, requests, scratch, pinned_hits: 0, broken: false }
     }
 
     /// A reader that goes on with what [`ListReader::into_readers`] gave, for the call of `cx`.
@@ -246,13 +261,13 @@ impl<'g> ListReader<'g> {
     }
 
     /// The readers of lists and of weights, for another call; they are `None` in memory.
-    pub(crate) fn into_readers(self) -> (Option<CachedReader>, Option<CachedReader>) {
-        (self.ssd, self.weights)
+    pub(crate) fn into_readers(mut self) -> (Option<CachedReader>, Option<CachedReader>) {
+        (self.ssd.take(), self.weights.take())
     }
 
     /// True if the lists are in memory.
     pub(crate) fn in_memory(&self) -> bool {
-        matches!(self.side.data, Data::Memory(_))
+        self.side.data.in_memory()
     }
 
     /// Reads ranges of the file of lists on the SSD; does nothing where lists are in memory.
@@ -265,7 +280,10 @@ impl<'g> ListReader<'g> {
         visit: &mut dyn FnMut(u64, &PageSlice<'_>) -> Result<()>,
     ) -> Result<()> {
         let Some(reader) = &mut self.ssd else { return Ok(()) };
-        reader.gather(requests, visit)
+        self.broken = true;
+        reader.gather(requests, visit)?;
+        self.broken = false;
+        Ok(())
     }
 
     /// Visits the list of each `(vertex, token)`, once per request, in the order in which
@@ -279,10 +297,13 @@ impl<'g> ListReader<'g> {
         requests: &[(VertexId, u64)],
         visit: &mut dyn FnMut(u64, VertexId, &List<'_>) -> Result<()>,
     ) -> Result<()> {
+        self.broken = true;
         self.indexed(requests, &mut |k, list| match requests.get(k) {
             Some(&(v, token)) => visit(token, v, list),
             None => Ok(()),
-        })
+        })?;
+        self.broken = false;
+        Ok(())
     }
 
     /// As [`ListReader::read`], with the weights of each list.
@@ -300,6 +321,7 @@ impl<'g> ListReader<'g> {
                 visit(token, v, list, &unit_weights(list.degree()))
             });
         };
+        self.broken = true;
         let mut fetched: Vec<Vec<u8>> = Vec::new();
         if let Some(reader) = &mut self.weights {
             fetched.resize_with(requests.len(), Vec::new);
@@ -321,7 +343,7 @@ impl<'g> ListReader<'g> {
             let Some(&(v, token)) = requests.get(k) else { return Ok(()) };
             let weights = match (&column.data, fetched.get(k)) {
                 (Data::Memory(bytes), _) => {
-                    let range = within(&column.bytes(v.into()..u64::from(v) + 1), 0)?;
+                    let range = within(&side.weight_bytes(column, v), 0)?;
                     column_weights(bytes, range, column.kind, list.degree())?
                 }
                 (_, Some(bytes)) => {
@@ -330,7 +352,9 @@ impl<'g> ListReader<'g> {
                 _ => unit_weights(list.degree()),
             };
             visit(token, v, list, &weights)
-        })
+        })?;
+        self.broken = false;
+        Ok(())
     }
 
     /// Visits the list of each request by its position.
@@ -340,8 +364,12 @@ impl<'g> ListReader<'g> {
         visit: &mut dyn FnMut(usize, &List<'_>) -> Result<()>,
     ) -> Result<()> {
         let side = self.side;
-        if let Data::Memory(lists) = &side.data {
-            return lists_ahead(side, lists.with_slack(), requests, |request| request.0, visit);
+        match &side.data {
+            Data::Memory(lists) => {
+                return lists_ahead(side, lists.with_slack(), requests, |request| request.0, visit);
+            }
+            Data::Decoded(lists) => return decoded_ahead(lists, requests, visit),
+            Data::Ssd(_) => {}
         }
         let Some(reader) = &mut self.ssd else { return Ok(()) };
         self.requests.clear();
@@ -370,6 +398,24 @@ impl<'g> ListReader<'g> {
             visit(usize::try_from(token).unwrap_or(usize::MAX), &list)
         })
     }
+}
+
+/// Visits decoded lists with the positions of their requests; the processor fetches the first bytes of
+/// lists to come.
+fn decoded_ahead(
+    lists: &DecodedLists,
+    requests: &[(VertexId, u64)],
+    visit: &mut dyn FnMut(usize, &List<'_>) -> Result<()>,
+) -> Result<()> {
+    for (block, part) in requests.chunks(AHEAD).enumerate() {
+        for &(v, _) in part {
+            prefetch(lists.ids(), lists.entries(v.into()..v.into()).start as usize);
+        }
+        for (at, &(v, _)) in part.iter().enumerate() {
+            visit(block * AHEAD + at, &lists.list(v))?;
+        }
+    }
+    Ok(())
 }
 
 /// Visits lists in memory with the positions of their requests: finds the places of several lists and

@@ -1,9 +1,11 @@
 //! A store prepared for runs.
 //!
 //! * [`build`]: small graphs from edges;
+//! * [`held`]: lists that stay in memory with an open store;
 //! * [`open`]: graphs from stores.
 
 mod build;
+mod held;
 mod open;
 
 use crate::context::{Context, EngineMode};
@@ -13,7 +15,9 @@ use crate::shared::{share_u32, share_u64, zeroed};
 use crate::source::{Shared, Side};
 use crate::vertex_set::{AtomicBitmap, Bitmap};
 use nakshi_io::IoSnapshot;
-use nakshi_store::{ColumnType, Direction, ExternalId, IdMap, Store, VertexId, codec};
+use nakshi_store::{
+    ColumnType, DecodedLists, Direction, ExternalId, IdMap, Store, VertexId, codec,
+};
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
@@ -171,6 +175,11 @@ impl Graph {
         self.opened + heads.sum::<u64>()
     }
 
+    /// The lists of a direction, if they are decoded.
+    pub(crate) fn decoded(&self, direction: Direction) -> Option<&DecodedLists> {
+        self.side(direction).ok().and_then(Side::decoded)
+    }
+
     /// The lists of a direction; in an undirected graph both are the same.
     pub(crate) fn side(&self, direction: Direction) -> Result<&Side> {
         let side = match self.resolve(direction) {
@@ -192,13 +201,13 @@ impl Graph {
         if self.directed { direction } else { Direction::Out }
     }
 
-    /// Bytes of the encoded list of `v`: a measure of its degree that costs no read.
+    /// Bytes of the encoded list of `v`, or its entries where it is decoded: a measure of its degree that
+    /// costs no read.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the direction is not open.
     pub fn list_bytes(&self, direction: Direction, v: VertexId) -> Result<u64> {
-        let extent = self.side(direction)?.extent(v.into());
-        Ok(extent.end - extent.start)
+        Ok(self.side(direction)?.length(v))
     }
 
     /// Bytes of all encoded lists of a direction.
@@ -265,6 +274,10 @@ impl Graph {
     /// # Errors
     /// Errors of reading; [`Error::Cancelled`].
     pub fn degrees(&self, direction: Direction, cx: &Context) -> Result<Vec<u32>> {
+        if let Some(lists) = self.decoded(direction) {
+            let pairs = lists.starts().iter().zip(lists.starts().iter().skip(1));
+            return Ok(pairs.map(|(from, to)| to - from).collect());
+        }
         if let Some(store) = &self.store {
             return Ok(store.degrees(direction, cx.cancel_token())?);
         }
@@ -309,6 +322,14 @@ impl Graph {
             return Ok(Arc::clone(slot.get_or_init(|| heads)));
         }
         Ok(heads)
+    }
+
+    /// Takes first neighbours that were loaded before.
+    fn set_heads(&self, direction: Direction, heads: Arc<Heads>) {
+        if let Some(slot) = self.heads.get(head_slot(direction)) {
+            // Loaded for this graph already: the same.
+            _ = slot.set(heads);
+        }
     }
 
     fn heads_of_lists(&self, direction: Direction, cx: &Context) -> Result<Heads> {

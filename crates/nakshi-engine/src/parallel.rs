@@ -6,9 +6,18 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Vertices per block of a pass; fixed, so that sums by block do not depend on
-/// the number of threads. A multiple of 64, so that a block owns its bitmap words.
+/// Most vertices per block of a pass. A multiple of 64, so that a block owns its bitmap words.
 pub const BLOCK: usize = 1 << 16;
+/// Least vertices per block of a pass, below which a second thread costs more than it saves.
+const LEAST_BLOCK: usize = 1 << 12;
+/// Blocks of a small graph, so that its last block does not leave the other threads idle for long.
+const BLOCKS: usize = 32;
+
+/// Vertices per block of a pass over `n` vertices: fixed by them, so that sums by block do not depend on the
+/// number of threads.
+pub fn block_of(n: usize) -> usize {
+    (n / BLOCKS).next_power_of_two().clamp(LEAST_BLOCK, BLOCK)
+}
 
 /// Runs `work(worker)` on `threads` workers, which all start or none works: [`nakshi_io::run_workers`].
 ///
@@ -90,7 +99,7 @@ where
 {
     #[cfg(test)]
     crate::work::add(n);
-    map_ranges(cx, (n, BLOCK), || (), |(), range| f(range))
+    map_ranges(cx, (n, block_of(n)), || (), |(), range| f(range))
 }
 
 /// Cuts `0..n` into ranges of `size` and runs `f` on them, in any order, on the context's threads. Each
@@ -169,16 +178,17 @@ where
 {
     #[cfg(test)]
     crate::work::add(slice.len());
-    let blocks = slice.len().div_ceil(BLOCK);
+    let size = block_of(slice.len());
+    let blocks = slice.len().div_ceil(size);
     let threads = cx.threads().min(blocks.div_ceil(2)).max(1);
-    let queue = Mutex::new(slice.chunks_mut(BLOCK).enumerate());
+    let queue = Mutex::new(slice.chunks_mut(size).enumerate());
     run_workers(threads, |_| {
         loop {
             // The lock is held only while an iterator advances, which cannot panic.
             let next = queue.lock().unwrap_or_else(|p| p.into_inner()).next();
             let Some((block, part)) = next else { return Ok(()) };
             cx.check()?;
-            f(block * BLOCK, part)?;
+            f(block * size, part)?;
         }
     })
     .map(|_| ())

@@ -7,7 +7,7 @@ use crate::parallel::{Tickets, run_workers};
 use crate::source::Side;
 use crate::source::chunks::{ChunkFeed, View};
 use crate::source::weights::Weights;
-use nakshi_store::{Direction, List, VertexId};
+use nakshi_store::{Direction, List, Term, VertexId};
 
 impl Graph {
     /// Visits the list of every vertex exactly once, empty lists included. Chunks of
@@ -58,20 +58,46 @@ impl Graph {
         init: impl Fn() -> T + Sync,
         visit: impl Fn(&mut T, VertexId, &List<'_>) -> Result<()> + Sync,
     ) -> Result<Vec<T>> {
+        self.fold_chunks(direction, cx, |view| {
+            let mut value = init();
+            view.lists(|v, list| visit(&mut value, v, list))?;
+            Ok(value)
+        })
+    }
+
+    /// As [`Graph::scan_fold`], with the degree and the sum of `values` over the neighbours of each vertex in
+    /// place of its list ([`List::sum`]).
+    ///
+    /// # Errors
+    /// As [`Graph::scan`].
+    pub fn scan_sums<T: Send, V: Term + Sync>(
+        &self,
+        direction: Direction,
+        cx: &Context,
+        values: &[V],
+        init: impl Fn() -> T + Sync,
+        visit: impl Fn(&mut T, VertexId, u64, f64) + Sync,
+    ) -> Result<Vec<T>> {
+        self.fold_chunks(direction, cx, |view| {
+            let mut value = init();
+            view.sums(values, |v, degree, sum| visit(&mut value, v, degree, sum))?;
+            Ok(value)
+        })
+    }
+
+    /// One value per chunk, in the order of the vertices.
+    fn fold_chunks<T: Send>(
+        &self,
+        direction: Direction,
+        cx: &Context,
+        fold: impl Fn(&View<'_>) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
         let side = self.side(direction)?;
-        let parts = run(
-            side,
-            false,
-            None,
-            cx,
-            |_| Vec::new(),
-            |done: &mut Vec<(usize, T)>, view| {
-                let mut value = init();
-                view.lists(|v, list| visit(&mut value, v, list))?;
-                done.push((view.chunk, value));
-                Ok(())
-            },
-        )?;
+        let init = |_| Vec::new();
+        let parts = run(side, false, None, cx, init, |done: &mut Vec<(usize, T)>, view| {
+            done.push((view.chunk, fold(view)?));
+            Ok(())
+        })?;
         let mut all: Vec<(usize, T)> = parts.into_iter().flatten().collect();
         all.sort_unstable_by_key(|(chunk, _)| *chunk);
         Ok(all.into_iter().map(|(_, value)| value).collect())

@@ -69,7 +69,8 @@ pub(crate) fn run_program<'py>(
     progress: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Option<Outcome>, Option<Failed<'py>>)> {
     let opened = store.opened()?;
-    let context = within(context(memory, threads).with_mode(mode(engine)?), timeout)?;
+    let context = context(memory, threads).with_mode(mode(engine)?).with_hold(true);
+    let context = within(context, timeout)?;
     let spec: ProgramSpec = parsed(program)?;
     let none = || PyValueError::new_err("a program has a function at address 0");
     let functions = functions(&addresses).ok_or_else(none)?;

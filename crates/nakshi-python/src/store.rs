@@ -377,6 +377,7 @@ impl Store {
             .with_mode(mode(engine)?)
             .with_selective(selective)
             .with_static_cache(static_cache)
+            .with_hold(true)
             .with_trace(trace);
         let context = within(context, timeout)?;
         let answer = long(py, progress, |call| {

@@ -138,7 +138,13 @@ impl Algorithm for Apsp {
         let results = if self.distances { 4.0 * count as f64 } else { 12.0 };
         let needs = Needs::new(3.0 * words + 0.5 + results, &[Direction::Out, Direction::In]);
         let state_bytes_fixed = thin::STATE_BYTES;
-        Needs { gathers: true, against: Some(Direction::In), state_bytes_fixed, ..needs }
+        Needs {
+            repeats: true,
+            gathers: true,
+            against: Some(Direction::In),
+            state_bytes_fixed,
+            ..needs
+        }
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<HopDistances> {

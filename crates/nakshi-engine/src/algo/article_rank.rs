@@ -80,7 +80,7 @@ impl Algorithm for ArticleRank {
     fn needs(&self, _summary: &Summary) -> Needs {
         let directions: &[Direction] =
             if self.weight.is_some() { &[Direction::In, Direction::Out] } else { &[Direction::In] };
-        Needs { column: self.weight.clone(), ..Needs::new(24.0 + 4.0, directions) }
+        Needs { repeats: true, column: self.weight.clone(), ..Needs::new(24.0 + 4.0, directions) }
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<ArticleScores> {

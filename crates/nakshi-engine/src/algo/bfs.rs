@@ -345,10 +345,27 @@ impl<'a> BfsSearch<'a> {
     /// Visits the unvisited vertices that have a neighbour in the frontier.
     fn bottom_up(&self, frontier: &VertexSet) -> Result<VertexSet> {
         let next = AtomicBitmap::new(frontier.universe());
+        if let Some(lists) = self.graph.decoded(Direction::In) {
+            // Lists are as near as their heads.
+            map_blocks(self.cx, self.end, |range| {
+                for word in range.start / 64..range.end.div_ceil(64) {
+                    self.bottom_up_word(word, &next, |v| {
+                        lists.neighbors(v).iter().any(|&u| frontier.contains(u))
+                    });
+                }
+                Ok(())
+            })?;
+            return Ok(next.into());
+        }
         let rest = AtomicBitmap::new(frontier.universe());
         map_blocks(self.cx, self.end, |range| {
             for word in range.start / 64..range.end.div_ceil(64) {
-                self.bottom_up_word(word, frontier, &next, &rest);
+                let open = self.bottom_up_word(word, &next, |v| {
+                    let heads = self.heads.pairs.get(v as usize);
+                    heads.is_some_and(|pair| pair.iter().any(|&u| frontier.contains(u)))
+                });
+                let more = self.heads.more.words().get(word).copied().unwrap_or(0);
+                rest.store_word(word, open & more);
             }
             Ok(())
         })?;
@@ -375,36 +392,35 @@ impl<'a> BfsSearch<'a> {
         Ok(next.into())
     }
 
-    /// Looks at the heads of 64 vertices; which of them still need their lists goes to `rest`.
+    /// Reaches those of 64 vertices that are open and `hit`; returns the others that are open.
+    #[inline]
     fn bottom_up_word(
         &self,
         word: usize,
-        frontier: &VertexSet,
         next: &AtomicBitmap,
-        rest: &AtomicBitmap,
-    ) {
+        hit: impl Fn(VertexId) -> bool,
+    ) -> u64 {
         let visited = self.visited.word(word);
         let base = word * 64;
-        let mut candidates = !visited;
+        let mut open = !visited;
         if base + 64 > self.end {
-            candidates &= (1u64 << (self.end - base)) - 1;
+            open &= (1u64 << (self.end - base)) - 1;
         }
         let mut hits = 0u64;
-        let mut left = candidates;
+        let mut left = open;
         while left != 0 {
             let bit = left.trailing_zeros();
             left &= left - 1;
             let v = base + bit as usize;
-            let Some(&[a, b]) = self.heads.pairs.get(v) else { break };
-            if frontier.contains(a) || frontier.contains(b) {
+            // Lossless: vertices are below 2^32.
+            if hit(v as VertexId) {
                 hits |= 1 << bit;
                 self.reach(v);
             }
         }
-        let more = self.heads.more.words().get(word).copied().unwrap_or(0);
         self.visited.store_word(word, visited | hits);
         next.store_word(word, hits);
-        rest.store_word(word, candidates & !hits & more);
+        open & !hits
     }
 }
 
@@ -464,10 +480,11 @@ pub(super) fn parents(
 
 impl From<BfsOutput> for Outcome {
     fn from(output: BfsOutput) -> Outcome {
-        let depth = output.reached.iter().filter_map(|v| output.levels.get(v)).max();
+        let reached = |level: &u32| if *level == UNREACHED { 0 } else { *level };
+        let depth = output.levels.iter().map(reached).max().unwrap_or(0);
         let mut outcome = Outcome::default()
             .with_summary("reached", output.reached.count())
-            .with_summary("depth", depth.copied().unwrap_or(0));
+            .with_summary("depth", depth);
         if let Some(parents) = output.parents {
             let mut valid = output.reached.clone();
             valid.clear(output.source as usize);

@@ -81,6 +81,7 @@ impl Algorithm for Cdlp {
         // a byte of list may hold more than one.
         needs.state_bytes_fixed = 64 * summary.longest_list
             + if summary.directed { both::state_bytes(summary.longest_list) } else { 0 };
+        needs.repeats = true;
         needs
     }
 

@@ -266,7 +266,8 @@ mod tests {
             let mut first = None;
             for cx in sample::contexts() {
                 let on_ssd = Graph::from_edges_on_ssd(20, &edges, true, given, 16 << 10, &|b| b);
-                for graph in [Graph::from_edges(20, &edges, true, given), on_ssd] {
+                let memory = || Graph::from_edges(20, &edges, true, given);
+                for graph in [memory(), memory().and_then(Graph::decoded_lists), on_ssd] {
                     let found = config.run(&graph.unwrap(), &cx).unwrap();
                     check(&found, &arcs);
                     assert_eq!(first.get_or_insert_with(|| found.path.clone()), &found.path);

@@ -219,7 +219,7 @@ fn frontiers_that_grow_and_shrink() {
 fn programs_on_blocks_find_the_same_levels() {
     for sample in samples() {
         let expected = oracle_bfs::levels(&sample.adjacency(), 0);
-        for graph in [sample.graph(), sample.graph_on_ssd()] {
+        for graph in [sample.graph(), sample.graph_decoded(), sample.graph_on_ssd()] {
             for variant in [Variant::Vertex, Variant::Block] {
                 let config = Bfs { variant, ..Bfs::default() };
                 let found = config.run(&graph, &Context::new().with_threads(2)).unwrap();

@@ -94,7 +94,7 @@ impl Algorithm for Diameter {
             return eccentricity::needs(summary);
         }
         let needs = Needs::new(0.75 + 8.0, &[Direction::Out, Direction::In]);
-        Needs { gathers: true, state_bytes_fixed: thin::STATE_BYTES, ..needs }
+        Needs { repeats: true, gathers: true, state_bytes_fixed: thin::STATE_BYTES, ..needs }
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<DiameterBound> {

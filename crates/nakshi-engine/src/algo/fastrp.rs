@@ -72,7 +72,7 @@ impl Algorithm for FastRp {
 
     fn needs(&self, _summary: &Summary) -> Needs {
         let bytes = 12.0 * f64::from(self.dimensions) + 4.0;
-        Needs { column: self.weight.clone(), ..Needs::new(bytes, &[Direction::Out]) }
+        Needs { repeats: true, column: self.weight.clone(), ..Needs::new(bytes, &[Direction::Out]) }
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<Embedding> {

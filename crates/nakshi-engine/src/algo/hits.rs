@@ -78,7 +78,7 @@ impl Algorithm for Hits {
 
     fn needs(&self, _summary: &Summary) -> Needs {
         let directions = [Direction::In, Direction::Out];
-        Needs { column: self.weight.clone(), ..Needs::new(24.0, &directions) }
+        Needs { repeats: true, column: self.weight.clone(), ..Needs::new(24.0, &directions) }
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<HubsAndAuthorities> {

@@ -88,7 +88,7 @@ impl HyperBall {
             return needs;
         }
         let counters = 2.0 * f64::from(1u32 << self.log2m);
-        Needs::new(counters + 16.25, &[Direction::In])
+        Needs { repeats: true, ..Needs::new(counters + 16.25, &[Direction::In]) }
     }
 
     /// Measures the distances to all vertices.

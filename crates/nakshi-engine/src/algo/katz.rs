@@ -48,7 +48,7 @@ impl Algorithm for Katz {
     type Output = Scores;
 
     fn needs(&self, _summary: &Summary) -> Needs {
-        Needs { column: self.weight.clone(), ..Needs::new(16.0, &[Direction::In]) }
+        Needs { repeats: true, column: self.weight.clone(), ..Needs::new(16.0, &[Direction::In]) }
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<Scores> {

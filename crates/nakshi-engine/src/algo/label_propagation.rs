@@ -106,7 +106,7 @@ impl Algorithm for LabelPropagation {
         let lists = GraphLevel::state_bytes(summary.longest_list, weighted, summary.directed);
         // A worker tallies the labels around one vertex: a byte of list may hold two neighbours.
         needs.state_bytes_fixed = lists + 128 * summary.longest_list;
-        Needs { column: self.weight.clone(), gathers: true, ..needs }
+        Needs { repeats: true, column: self.weight.clone(), gathers: true, ..needs }
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<LabeledCommunities> {

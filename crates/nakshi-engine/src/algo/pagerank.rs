@@ -201,7 +201,7 @@ mod tests {
         let config = PageRank { iterations: 30, tolerance: 0.0, ..PageRank::default() };
         let expected = oracle::ranks(&sample.adjacency(), config.damping, config.iterations);
         let mut bits: Option<Vec<f64>> = None;
-        for graph in [sample.graph(), sample.graph_on_ssd()] {
+        for graph in [sample.graph(), sample.graph_decoded(), sample.graph_on_ssd()] {
             for cx in sample::contexts() {
                 let output = config.run(&graph, &cx).unwrap();
                 close(&output.ranks, &expected);
@@ -226,7 +226,7 @@ mod tests {
             let variant = Variant::Block;
             let config =
                 PageRank { iterations: 300, tolerance: 1e-9, variant, ..PageRank::default() };
-            for graph in [sample.graph(), sample.graph_on_ssd()] {
+            for graph in [sample.graph(), sample.graph_decoded(), sample.graph_on_ssd()] {
                 for cx in sample::contexts() {
                     close(&config.run(&graph, &cx).unwrap().ranks, &expected);
                 }
@@ -240,7 +240,7 @@ mod tests {
                 let config =
                     PageRank { iterations: 300, tolerance: 1e-7, variant, ..PageRank::default() };
                 let mut bits: Option<Vec<f64>> = None;
-                for graph in [sample.graph(), sample.graph_on_ssd()] {
+                for graph in [sample.graph(), sample.graph_decoded(), sample.graph_on_ssd()] {
                     for cx in sample::contexts() {
                         let output = config.run(&graph, &cx).unwrap();
                         close(&output.ranks, &expected);

@@ -119,7 +119,7 @@ impl Pull<'_> {
         // The larger, which it is in a directed graph with f64, is held all the time.
         let most = f64::max(while_reading, at_the_end);
         let late_bytes_per_vertex = most - while_reading;
-        Needs { late_bytes_per_vertex, ..Needs::new(most, &[Direction::In]) }
+        Needs { repeats: true, late_bytes_per_vertex, ..Needs::new(most, &[Direction::In]) }
     }
 
     /// The part of the rank of restarts that comes to a vertex: 1 over the sources, or nothing.
@@ -188,24 +188,21 @@ impl Pull<'_> {
         let State { degrees, values, base } = *state;
         let damping = self.damping;
         let directed = graph.directed();
-        let sums =
-            graph.scan_fold(Direction::In, cx, ChunkSums::default, |sums, v: VertexId, list| {
-                let v = v as usize;
-                let (Some(&old), Some(slot)) = (values.get(v), next.get(v)) else {
-                    return Ok(());
-                };
-                let degree = match degrees.get(v) {
-                    Some(&degree) if directed => degree.into(),
-                    _ => list.degree(),
-                };
-                let rank = self.restarts(v, base) + damping * list.sum(values)?;
-                if degree == 0 {
-                    sums.dangling += rank;
-                }
-                sums.change += (rank - old.into() * degree.max(1) as f64).abs();
-                slot.put(C::from_f64(share(rank, degree)));
-                Ok(())
-            })?;
+        let visit = |sums: &mut ChunkSums, v: VertexId, in_degree: u64, sum: f64| {
+            let v = v as usize;
+            let (Some(&old), Some(slot)) = (values.get(v), next.get(v)) else { return };
+            let degree = match degrees.get(v) {
+                Some(&degree) if directed => degree.into(),
+                _ => in_degree,
+            };
+            let rank = self.restarts(v, base) + damping * sum;
+            if degree == 0 {
+                sums.dangling += rank;
+            }
+            sums.change += (rank - old.into() * degree.max(1) as f64).abs();
+            slot.put(C::from_f64(share(rank, degree)));
+        };
+        let sums = graph.scan_sums(Direction::In, cx, values, ChunkSums::default, visit)?;
         Ok(sums.iter().fold(ChunkSums::default(), |a, b| ChunkSums {
             dangling: a.dangling + b.dangling,
             change: a.change + b.change,

@@ -60,15 +60,15 @@ pub(super) fn product(
         if let Some(slot) = shared.get(v as usize) {
             slot.set(finish(v as usize, sum));
         }
-        Ok(())
     };
     let nothing = |_| ();
     if graph.weighted() {
         graph.scan_weighted(direction, cx, nothing, |(), v, list, weights| {
-            put(v, dot(list, weights, values)?)
+            put(v, dot(list, weights, values)?);
+            Ok(())
         })?;
     } else {
-        graph.scan(direction, cx, nothing, |(), v, list| put(v, list.sum(values)?))?;
+        graph.scan_sums(direction, cx, values, || (), |(), v, _, sum| put(v, sum))?;
     }
     Ok(())
 }

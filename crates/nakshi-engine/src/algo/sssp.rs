@@ -8,10 +8,11 @@
 //! 8 otherwise, and three bits: whether the distance has improved since the vertex was last
 //! expanded, whether it then was beyond the current window, and whether the vertex has been
 //! expanded at all. A step expands all improved vertices below a threshold, by a gather;
-//! the threshold moves on by delta when none is left. Delta adapts: it starts far below the
-//! mean weight, because in a power-law graph the hubs have very short paths and a hub
-//! expanded too early costs most; it grows fast while hardly anything is expanded in vain,
-//! and where the frontier is thin, when reading the same pages again would cost more.
+//! the threshold moves on by delta when none is left. Delta adapts: in memory it starts far
+//! below the mean weight, because in a power-law graph the hubs have very short paths and a
+//! hub expanded too early costs most; from the SSD far above it, because reading the same
+//! pages again costs more. It grows fast while hardly anything is expanded in vain, and
+//! where the frontier is thin.
 //!
 //! Without weights every edge has length 1, and a breadth-first search finds the same distances.
 //!
@@ -28,10 +29,11 @@ use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
-use crate::parallel::map_blocks;
+use crate::parallel::{for_each_block_mut, map_blocks};
 use crate::program::block::programs::FrontierPaths;
 use crate::program::block::{PerVertex, frontier_needs, run_frontier};
 use crate::program::pull::programs::PullShortestPaths;
+use crate::shared::{Zero, share_u32, share_u64, zeroed};
 use crate::source::weights::Weights;
 use crate::stats::{IterationLog, RunStats};
 use crate::thin::{self, Thin};
@@ -100,6 +102,8 @@ pub struct Distances {
     pub distances: Vec<f64>,
     /// Vertices with a path from the source.
     pub reached: Bitmap,
+    /// The longest distance.
+    pub farthest: f64,
     /// The column with the lengths; `None` if every edge had length 1.
     pub weight: Option<String>,
     /// The vertex at which the paths start.
@@ -113,8 +117,7 @@ pub struct Distances {
 
 impl From<Distances> for Outcome {
     fn from(found: Distances) -> Self {
-        let far = found.distances.iter().copied().filter(|d| d.is_finite()).fold(0.0, f64::max);
-        let reached = found.reached.count();
+        let (reached, far) = (found.reached.count(), found.farthest);
         let mut columns = Vec::new();
         if let Some(parents) = found.parents {
             let mut valid = found.reached.clone();
@@ -195,7 +198,7 @@ impl Sssp {
             let far =
                 |(v, level)| if found.reached.get(v) { f64::from(level) } else { f64::INFINITY };
             let distances = found.levels.iter().copied().enumerate().map(far).collect();
-            return Ok(self.output(distances, found.stats));
+            return self.output(distances, found.stats, cx);
         }
         let mut log = IterationLog::new(graph);
         let integers = kind
@@ -210,7 +213,7 @@ impl Sssp {
         if self.variant == Variant::Block {
             let program = self.frontier_program();
             let found = run_frontier(graph, &PerVertex(&program), None, cx)?;
-            return Ok(self.output(found.values, found.stats));
+            return self.output(found.values, found.stats, cx);
         }
         let whole = if integers { self.distances::<u32>(graph, &mut log, cx)? } else { None };
         let distances = match whole {
@@ -220,7 +223,8 @@ impl Sssp {
                 .distances::<Double>(graph, &mut log, cx)?
                 .ok_or_else(|| Error::parameter("weight", "path lengths are not finite"))?,
         };
-        Ok(self.output(distances, log.finish()))
+        log.end("distances", graph.num_vertices() as u64);
+        self.output(distances, log.finish(), cx)
     }
 }
 
@@ -236,7 +240,8 @@ impl Pulls for Sssp {
     }
 
     fn assemble(&self, found: PulledResult<'_, f64>) -> Result<Distances> {
-        Ok(self.output(found.values, found.stats))
+        // On several servers no call of an engine is left that a context could end.
+        self.output(found.values, found.stats, &Context::new())
     }
 }
 
@@ -257,7 +262,13 @@ fn refuse_negative(graph: &Graph, cx: &Context) -> Result<()> {
 /// A path length: ordered, with an atomic cell.
 trait Length: Copy + Ord + Send + Sync {
     type Cell: Sync + Send;
-    fn cell(value: f64) -> Self::Cell;
+    /// A cell outside a step.
+    type Plain: Zero;
+    /// The length of what is not reached.
+    const FAR: Self::Plain;
+    const NONE: Self;
+    fn share(plain: &mut [Self::Plain]) -> &[Self::Cell];
+    fn of(plain: Self::Plain) -> Self;
     fn get(cell: &Self::Cell) -> Self;
     /// Stores `value` if it is below what is there, and tells whether it was.
     fn lower(cell: &Self::Cell, value: Self) -> bool;
@@ -278,9 +289,16 @@ const NEAR_OVERFLOW: u32 = u32::MAX - (1 << 16) - 1;
 
 impl Length for u32 {
     type Cell = AtomicU32;
+    type Plain = u32;
+    const FAR: u32 = u32::MAX;
+    const NONE: u32 = 0;
 
-    fn cell(value: f64) -> AtomicU32 {
-        AtomicU32::new(if value.is_finite() { value as u32 } else { u32::MAX })
+    fn share(plain: &mut [u32]) -> &[AtomicU32] {
+        share_u32(plain)
+    }
+
+    fn of(plain: u32) -> u32 {
+        plain
     }
 
     #[inline]
@@ -311,34 +329,36 @@ impl Length for u32 {
         match weights.kind() {
             None => list.for_each(|u| relax(u, self + 1))?,
             Some(ColumnType::U8) => {
-                let mut rest = bytes.iter();
-                let mut each = |u: VertexId| {
-                    relax(u, self + u32::from(rest.next().copied().unwrap_or(0)));
-                };
-                list.for_each(&mut each)?;
+                beside(list, bytes, |u, &w| relax(u, self + u32::from(w)))?;
             }
             Some(ColumnType::U16) => {
-                let mut rest = bytes.as_chunks::<2>().0.iter();
-                let mut each = |u: VertexId| {
-                    let w = rest.next().copied().map_or(0, u16::from_le_bytes);
-                    relax(u, self + u32::from(w));
-                };
-                list.for_each(&mut each)?;
+                beside(list, bytes.as_chunks::<2>().0, |u, &w| {
+                    relax(u, self + u32::from(u16::from_le_bytes(w)));
+                })?;
             }
             _ => {
-                let mut rest = bytes.as_chunks::<4>().0.iter();
-                let mut each = |u: VertexId| {
-                    let w = rest.next().copied().map_or(0, u32::from_le_bytes);
-                    match self.checked_add(w) {
+                beside(list, bytes.as_chunks::<4>().0, |u, &w| {
+                    match self.checked_add(u32::from_le_bytes(w)) {
                         Some(length) if length < u32::MAX => relax(u, length),
                         _ => fits = false,
                     }
-                };
-                list.for_each(&mut each)?;
+                })?;
             }
         }
         Ok(fits)
     }
+}
+
+/// Visits the neighbours of a list with their weights, of which there are as many.
+#[inline]
+fn beside<W>(list: &List<'_>, weights: &[W], mut visit: impl FnMut(VertexId, &W)) -> Result<()> {
+    let mut rest = weights;
+    list.for_each_slice(|ids| {
+        let (now, later) = rest.split_at(ids.len().min(rest.len()));
+        ids.iter().zip(now).for_each(|(&u, weight)| visit(u, weight));
+        rest = later;
+    })?;
+    Ok(())
 }
 
 /// A double that is at least 0: its bits are ordered as it is.
@@ -367,9 +387,16 @@ impl Eq for Double {}
 
 impl Length for Double {
     type Cell = AtomicU64;
+    type Plain = u64;
+    const FAR: u64 = f64::INFINITY.to_bits();
+    const NONE: Double = Double(0.0);
 
-    fn cell(value: f64) -> AtomicU64 {
-        AtomicU64::new(value.to_bits())
+    fn share(plain: &mut [u64]) -> &[AtomicU64] {
+        share_u64(plain)
+    }
+
+    fn of(plain: u64) -> Double {
+        Double(f64::from_bits(plain))
     }
 
     #[inline]
@@ -449,13 +476,25 @@ impl Sssp {
         Bfs { source: self.source, ..Bfs::default() }
     }
 
-    fn output(&self, distances: Vec<f64>, stats: RunStats) -> Distances {
-        let mut reached = Bitmap::new(distances.len());
-        for (v, _) in distances.iter().enumerate().filter(|(_, d)| d.is_finite()) {
-            reached.set(v);
-        }
-        let (weight, source) = (self.weight.clone(), self.source);
-        Distances { distances, reached, weight, source, parents: None, stats }
+    fn output(&self, distances: Vec<f64>, stats: RunStats, cx: &Context) -> Result<Distances> {
+        let reached = AtomicBitmap::new(distances.len());
+        let farthest = map_blocks(cx, distances.len(), |block| {
+            let mut most = 0.0;
+            let words = block.start / 64..;
+            let distances = distances.get(block).unwrap_or_default();
+            for (word, distances) in words.zip(distances.chunks(64)) {
+                let mut bits = 0u64;
+                for (bit, distance) in distances.iter().enumerate() {
+                    bits |= u64::from(distance.is_finite()) << bit;
+                    most = if distance.is_finite() && *distance > most { *distance } else { most };
+                }
+                reached.store_word(word, bits);
+            }
+            Ok(most)
+        })?;
+        let farthest = farthest.into_iter().fold(0.0, f64::max);
+        let (reached, weight, source) = (reached.into_bitmap(), self.weight.clone(), self.source);
+        Ok(Distances { distances, reached, farthest, weight, source, parents: None, stats })
     }
 
     /// Distances of all vertices, or `None` if one does not fit `L`.
@@ -466,9 +505,14 @@ impl Sssp {
         cx: &Context,
     ) -> Result<Option<Vec<f64>>> {
         let n = graph.num_vertices();
-        let cells: Vec<L::Cell> = (0..n).map(|_| L::cell(f64::INFINITY)).collect();
+        let mut lengths = zeroed::<L::Plain>(n, "distances")?;
+        for_each_block_mut(cx, &mut lengths, |_, block| {
+            block.fill(L::FAR);
+            Ok(())
+        })?;
+        let cells = L::share(&mut lengths);
         if let Some(cell) = cells.get(self.source as usize) {
-            L::lower(cell, L::get(&L::cell(0.0)));
+            L::lower(cell, L::NONE);
         }
         let search = SsspSearch::<L> {
             graph,
@@ -478,7 +522,16 @@ impl Sssp {
             misfit: AtomicBool::new(false),
         };
         search.improved.set(self.source as usize);
-        search.settle(Pace::new(self.delta, graph), log, cx)
+        if !search.settle(Pace::new(self.delta, graph), log, cx)? {
+            return Ok(None);
+        }
+        let mut distances = zeroed::<f64>(n, "distances")?;
+        for_each_block_mut(cx, &mut distances, |first, block| {
+            let known = lengths.iter().skip(first);
+            block.iter_mut().zip(known).for_each(|(to, &from)| *to = L::of(from).as_f64());
+            Ok(())
+        })?;
+        Ok(Some(distances))
     }
 }
 
@@ -486,18 +539,24 @@ impl Sssp {
 struct Pace {
     delta: f64,
     fixed: bool,
+    /// The first width over the mean weight.
+    first: f64,
     /// True if weights have been seen.
     begun: bool,
     arcs: u64,
 }
 
-/// The first width is the mean weight around the source divided by this.
-const FIRST: f64 = 32.0;
+/// The first width over the mean weight around the source, of lists in memory: hubs are near, and one that
+/// is expanded too early costs most.
+const FIRST: f64 = 1.0 / 32.0;
+/// The same from the SSD, where to read the lists of a step costs more than to expand some of them again.
+const FIRST_ON_SSD: f64 = 16.0;
 
 impl Pace {
     fn new(delta: Option<f64>, graph: &Graph) -> Self {
         let (fixed, arcs) = (delta.is_some(), graph.num_arcs());
-        Pace { delta: delta.unwrap_or(1.0), fixed, begun: false, arcs }
+        let first = if graph.mode() == EngineMode::Ssd { FIRST_ON_SSD } else { FIRST };
+        Pace { delta: delta.unwrap_or(1.0), fixed, first, begun: false, arcs }
     }
 
     /// Takes the first width from the first weights.
@@ -505,7 +564,7 @@ impl Pace {
         let first = !std::mem::replace(&mut self.begun, true);
         if first && !self.fixed && seen.weighed > 0 {
             let mean = seen.weight / seen.weighed as f64;
-            self.delta = (mean / FIRST).max(f64::MIN_POSITIVE);
+            self.delta = (mean * self.first).max(f64::MIN_POSITIVE);
         }
     }
 
@@ -530,7 +589,7 @@ impl Pace {
 /// State that the workers of a step share.
 struct SsspSearch<'a, L: Length> {
     graph: &'a Graph,
-    cells: Vec<L::Cell>,
+    cells: &'a [L::Cell],
     /// Vertices whose distance has improved since they were last expanded.
     improved: AtomicBitmap,
     /// Vertices that have been expanded.
@@ -556,14 +615,8 @@ struct Piles {
 }
 
 impl<L: Length> SsspSearch<'_, L> {
-    /// Expands improved vertices until there are none; returns the distances of all vertices, or
-    /// `None` if one does not fit `L`.
-    fn settle(
-        mut self,
-        mut pace: Pace,
-        log: &mut IterationLog,
-        cx: &Context,
-    ) -> Result<Option<Vec<f64>>> {
+    /// Expands improved vertices until there are none; returns false if a distance does not fit `L`.
+    fn settle(mut self, mut pace: Pace, log: &mut IterationLog, cx: &Context) -> Result<bool> {
         let mut thin = Thin::new(self.graph, &[Direction::Out], cx);
         let (mut threshold, mut expanded, mut left) = (0.0, 0, false);
         loop {
@@ -589,11 +642,11 @@ impl<L: Length> SsspSearch<'_, L> {
                 pace.adapt(seen);
             }
             if self.misfit.load(Relaxed) {
-                return Ok(None);
+                return Ok(false);
             }
             cx.progress().update("vertices expanded", expanded, 0);
         }
-        Ok(Some(self.cells.into_iter().map(|cell| L::get(&cell).as_f64()).collect()))
+        Ok(true)
     }
 
     /// Expands improved vertices in the order of their distances while they are few, by one thread:
@@ -783,9 +836,10 @@ mod tests {
             let config = Sssp { source, delta, weight, ..Sssp::default() };
             let on_ssd = || Graph::from_edges_on_ssd(n, edges, directed, given, 16 << 10, &|b| b);
             let in_memory = || Graph::from_edges(n, edges, directed, given);
+            let decoded = || in_memory().and_then(Graph::decoded_lists);
             let bounds = [None, Some(0), Some(24)].into_iter();
             let graphs = bounds.flat_map(|thin| {
-                [in_memory(), on_ssd()].map(|graph| graph.unwrap().with_thin(thin))
+                [in_memory(), decoded(), on_ssd()].map(|graph| graph.unwrap().with_thin(thin))
             });
             for graph in graphs {
                 for cx in contexts() {

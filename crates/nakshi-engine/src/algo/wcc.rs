@@ -218,7 +218,7 @@ mod tests {
 
     fn check(sample: &sample::Sample) {
         let expected = oracle::components(&sample.adjacency());
-        for graph in [sample.graph(), sample.graph_on_ssd()] {
+        for graph in [sample.graph(), sample.graph_decoded(), sample.graph_on_ssd()] {
             for cx in sample::contexts() {
                 for variant in [Variant::Direct, Variant::Vertex, Variant::Block] {
                     let output = Wcc { variant }.run(&graph, &cx).unwrap();

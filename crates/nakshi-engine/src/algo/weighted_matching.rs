@@ -287,7 +287,8 @@ mod tests {
             for cx in sample::contexts() {
                 let given = Some(weights.as_slice());
                 let on_ssd = Graph::from_edges_on_ssd(20, &edges, directed, given, 16 << 10, &|b| b);
-                for graph in [Graph::from_edges(20, &edges, directed, given), on_ssd] {
+                let memory = || Graph::from_edges(20, &edges, directed, given);
+                for graph in [memory(), memory().and_then(Graph::decoded_lists), on_ssd] {
                     let found = config.run(&graph.unwrap(), &cx).unwrap();
                     prop_assert_eq!(partners(&found), expected.clone());
                     prop_assert_eq!(found.sum, sum);

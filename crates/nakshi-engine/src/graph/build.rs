@@ -32,7 +32,7 @@ impl Graph {
     ) -> Result<Graph> {
         let edges = EdgeArrays { n, edges, directed, weights };
         edges.build(Shared::new(0, &Context::new()), EngineMode::Memory, &|_, bytes| {
-            Ok(Data::Memory(Resident::from_bytes(&bytes)?))
+            Ok(Data::Memory(Arc::new(Resident::from_bytes(&bytes)?)))
         })
     }
 
@@ -65,6 +65,24 @@ impl Graph {
     ) -> Result<Graph> {
         let edges = EdgeArrays { n, edges, directed, weights: None };
         edges.on_ssd(Shared::new(cache_bytes, &Context::new().with_selective(true)), &|b| b)
+    }
+}
+
+#[cfg(test)]
+impl Graph {
+    /// The same graph in memory with decoded lists.
+    pub(crate) fn decoded_lists(mut self) -> Result<Graph> {
+        for side in [&mut self.out, &mut self.incoming].into_iter().flatten() {
+            // Chunks are those of the encoded lists, as of a graph that is opened.
+            if let Data::Memory(bytes) = &side.data {
+                let lists = (&*side.index, side.encoding);
+                let cancel = nakshi_io::CancelToken::new();
+                let decoded =
+                    nakshi_store::DecodedLists::decode(lists, bytes.with_slack(), 2, &cancel)?;
+                side.data = Data::Decoded(Arc::new(decoded));
+            }
+        }
+        Ok(self)
     }
 }
 

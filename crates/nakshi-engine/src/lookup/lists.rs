@@ -69,6 +69,11 @@ impl OpenLists {
                     Ok(())
                 })?;
             }
+            Data::Decoded(lists) => {
+                for (slot, &v) in found.iter().zip(vertices) {
+                    slot.store(lists.list(v).degree(), Relaxed);
+                }
+            }
             Data::Ssd(_) if self.reads_all_degrees(direction, vertices.len()) => {
                 let all = self.graph.degrees(direction, cx)?;
                 for (slot, &v) in found.iter().zip(vertices) {

@@ -81,7 +81,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(60)))]
     #[test]
     fn every_list_once(sample in graphs(300, 600), seed: u64) {
-        for graph in [sample.graph(), sample.graph_on_ssd()] {
+        for graph in [sample.graph(), sample.graph_decoded(), sample.graph_on_ssd()] {
             for cx in contexts() {
                 check_all(&sample, &graph, &cx, seed);
             }
@@ -100,7 +100,9 @@ proptest! {
         let ssd = Graph::from_edges_on_ssd(n, &sample.edges, directed, Some(&weights), 1 << 14, &|b| b);
         let set = some(sample.n, seed);
         let cx = Context::new().with_threads(2);
-        for graph in [memory, ssd.unwrap()] {
+        let decoded = Graph::from_edges(n, &sample.edges, directed, Some(&weights)).unwrap();
+        let decoded = decoded.decoded_lists().unwrap();
+        for graph in [memory, decoded, ssd.unwrap()] {
             let check = |(): &mut (), v: VertexId, list: &List<'_>, weights: &crate::Weights<'_>| {
                 let mut neighbours = Vec::new();
                 list.decode_into(&mut neighbours)?;
@@ -123,7 +125,7 @@ proptest! {
 #[test]
 fn many_chunks_many_threads() {
     for sample in power_laws(150_000, 600_000, 42) {
-        for graph in [sample.graph(), sample.graph_on_ssd()] {
+        for graph in [sample.graph(), sample.graph_decoded(), sample.graph_on_ssd()] {
             assert!(graph.side(Direction::Out).unwrap().chunk_starts().len() > 4);
             for (seed, threads) in [1, 2, 3, 8].into_iter().enumerate() {
                 check_all(&sample, &graph, &Context::new().with_threads(threads), seed as u64);
@@ -136,7 +138,7 @@ fn many_chunks_many_threads() {
 fn folds_do_not_depend_on_threads_or_mode() {
     let sample = power_law(150_000, 600_000, true, 1);
     let mut first: Option<Vec<f64>> = None;
-    for graph in [sample.graph(), sample.graph_on_ssd()] {
+    for graph in [sample.graph(), sample.graph_decoded(), sample.graph_on_ssd()] {
         for threads in 1..4 {
             let cx = Context::new().with_threads(threads);
             let visit = |sum: &mut f64, v: VertexId, list: &List<'_>| {
@@ -213,7 +215,7 @@ fn a_share_of_the_chunks_is_read_twice_only() {
 fn long_runs_of_empty_lists() {
     let edges = (0..1000).map(|v| (v, 399_999 - v)).collect();
     let sample = Sample { n: 400_000, directed: false, edges };
-    for graph in [sample.graph(), sample.graph_on_ssd()] {
+    for graph in [sample.graph(), sample.graph_decoded(), sample.graph_on_ssd()] {
         check_all(&sample, &graph, &Context::new().with_threads(2), 1);
     }
 }
@@ -306,7 +308,7 @@ fn cancel_and_deadline_stop_a_slow_scan() {
 #[test]
 fn a_panic_or_an_error_in_visit_ends_the_run() {
     let sample = power_law(20_000, 100_000, false, 4);
-    for graph in [sample.graph(), sample.graph_on_ssd()] {
+    for graph in [sample.graph(), sample.graph_decoded(), sample.graph_on_ssd()] {
         for cx in contexts() {
             let set = VertexSet::full(sample.n);
             let panics = |(): &mut (), v: VertexId, _: &List<'_>| {

@@ -1,16 +1,16 @@
 //! Reading ahead over the chunks of a side.
 
 use super::data::Data;
-use super::division::{CHUNK_BYTES, ChunkSpan};
+use super::division::ChunkSpan;
 use super::kept::KeptChunks;
 use super::weights::Weights;
-use super::{SCAN_DEPTH, Side, unit_weights, weight_block, within};
+use super::{SCAN_DEPTH, Side, unit_weights, within};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::parallel::Tickets;
 use crate::vertex_set::Bitmap;
 use nakshi_io::{Block, BlockReader};
-use nakshi_store::{List, VertexId};
+use nakshi_store::{List, Term, VertexId, codec};
 use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -40,11 +40,44 @@ impl View<'_> {
         &self,
         mut visit: impl FnMut(VertexId, &List<'_>) -> Result<()>,
     ) -> Result<()> {
+        if let Some(lists) = self.side.decoded() {
+            for v in self.vertices.clone() {
+                let v = id(v)?;
+                visit(v, &lists.list(v))?;
+            }
+            return Ok(());
+        }
         let extents = self.side.index.extents(self.vertices.clone());
         for (v, extent) in self.vertices.clone().zip(extents) {
             let list = self.side.list(self.buf, within(&extent, self.base)?)?;
             visit(id(v)?, &list)?;
         }
+        Ok(())
+    }
+
+    /// Visits every vertex of the chunk with its degree and the sum of `values` over its neighbours.
+    #[inline]
+    pub(crate) fn sums<T: Term>(
+        &self,
+        values: &[T],
+        mut visit: impl FnMut(VertexId, u64, f64),
+    ) -> Result<()> {
+        if let Some(lists) = self.side.decoded() {
+            return Ok(lists.sum_each(self.vertices.clone(), values, visit)?);
+        }
+        // Lossless where the bytes are in memory; extents outside them are errors.
+        let at = |extent: Range<u64>| {
+            let place = |offset: u64| offset.saturating_sub(self.base) as usize;
+            place(extent.start)..place(extent.end)
+        };
+        let extents = self.side.index.extents(self.vertices.clone()).map(at);
+        let (encoding, lists) = (self.side.encoding, (self.buf, self.side.vertices));
+        let mut v = self.vertices.start;
+        codec::sum_lists(encoding, lists, extents, values, |degree, sum| {
+            // Lossless: vertices are below 2^32.
+            visit(v as VertexId, degree, sum);
+            v += 1;
+        })?;
         Ok(())
     }
 
@@ -56,6 +89,16 @@ impl View<'_> {
     ) -> Result<()> {
         // Lossless: vertices are below 2^32.
         let (from, to) = (self.vertices.start as usize, self.vertices.end as usize);
+        if let Some(lists) = self.side.decoded() {
+            for (base, mut word) in set.words_in(from, to) {
+                while word != 0 {
+                    let v = id((base + word.trailing_zeros() as usize) as u64)?;
+                    word &= word - 1;
+                    visit(v, &lists.list(v))?;
+                }
+            }
+            return Ok(());
+        }
         // Stepping over a vertex of the index costs an eighth of looking one up.
         let dense = set.count_in(from, to) > (to - from) / 8;
         let mut extents = dense.then(|| self.side.index.extents(self.vertices.clone()));
@@ -79,8 +122,7 @@ impl View<'_> {
     /// The weights of the list of `v`, of this chunk.
     pub(crate) fn weights(&self, v: VertexId, degree: u64) -> Result<Weights<'_>> {
         let Some(column) = &self.side.weights else { return Ok(unit_weights(degree)) };
-        let v = u64::from(v);
-        let range = within(&column.bytes(v..v + 1), self.weights_base)?;
+        let range = within(&self.side.weight_bytes(column, v), self.weights_base)?;
         column_weights(self.weights, range, column.kind, degree)
     }
 }
@@ -136,20 +178,17 @@ impl<'a> ChunkFeed<'a> {
         cx: &Context,
     ) -> Result<Self> {
         let ssd = match &side.data {
-            Data::Memory(_) => None,
+            Data::Memory(_) | Data::Decoded(_) => None,
             Data::Ssd(file) => {
                 let column = side.weights.as_ref().filter(|_| weighted);
                 let weights = match column.map(|c| &c.data) {
-                    Some(Data::Ssd(file)) => {
-                        let width = column.map_or(1, |c| c.kind.width() as u64);
-                        Some(side.shared.blocks(file, weight_block(width), cx)?)
-                    }
+                    Some(Data::Ssd(file)) => Some(side.shared.blocks(file, side.blocks().1, cx)?),
                     _ => None,
                 };
                 // The last chunks shall not all wait in the queue of one worker.
                 let fair = tickets.total() / (2 * cx.threads());
                 let depth = fair.clamp(1, SCAN_DEPTH);
-                let lists = side.shared.blocks(file, CHUNK_BYTES, cx)?;
+                let lists = side.shared.blocks(file, side.blocks().0, cx)?;
                 Some(Ssd {
                     ready: VecDeque::new(),
                     kept: side.kept(),
@@ -174,9 +213,9 @@ impl<'a> ChunkFeed<'a> {
         match self.ssd.take() {
             None => self.next_in_memory(visit),
             Some(mut ssd) => {
-                let more = self.next_on_ssd(&mut ssd, visit);
+                let more = self.next_on_ssd(&mut ssd, visit)?;
                 self.ssd = Some(ssd);
-                more
+                Ok(more)
             }
         }
     }
@@ -184,20 +223,16 @@ impl<'a> ChunkFeed<'a> {
     fn next_in_memory(&mut self, visit: &mut dyn FnMut(&View<'_>) -> Result<()>) -> Result<bool> {
         let Some(chunk) = self.draw() else { return Ok(false) };
         let Some(ChunkSpan { vertices, .. }) = self.side.span(chunk) else { return Ok(false) };
-        let Data::Memory(lists) = &self.side.data else { return Ok(false) };
+        let buf = match &self.side.data {
+            Data::Memory(lists) => lists.with_slack(),
+            // Views of decoded lists read these.
+            _ => &[],
+        };
         let weights = match self.side.weights.as_ref().map(|c| &c.data) {
             Some(Data::Memory(weights)) => weights.with_slack(),
             _ => &[],
         };
-        visit(&View {
-            side: self.side,
-            chunk,
-            vertices,
-            buf: lists.with_slack(),
-            base: 0,
-            weights,
-            weights_base: 0,
-        })?;
+        visit(&View { side: self.side, chunk, vertices, buf, base: 0, weights, weights_base: 0 })?;
         Ok(true)
     }
 
@@ -274,6 +309,21 @@ impl<'a> ChunkFeed<'a> {
             weights,
             weights_base,
         })
+    }
+}
+
+impl Drop for ChunkFeed<'_> {
+    fn drop(&mut self) {
+        // None after a failure.
+        let ssd = self.ssd.take().filter(|_| self.side.pools_readers());
+        let Some(Ssd { lists, weights, .. }) = ssd else { return };
+        if let Data::Ssd(file) = &self.side.data {
+            self.side.shared.give_blocks(file, lists);
+        }
+        let column = self.side.weights.as_ref().map(|column| &column.data);
+        if let (Some(Data::Ssd(file)), Some(reader)) = (column, weights) {
+            self.side.shared.give_blocks(file, reader);
+        }
     }
 }
 

@@ -1,23 +1,32 @@
 //! The fixed division of lists into chunks.
 
-use crate::parallel::BLOCK;
+use crate::parallel::{BLOCK, block_of};
 use nakshi_store::ListIndex;
 use std::ops::Range;
 
-/// Bytes of lists per chunk of a scan.
+/// Most bytes of lists per chunk of a scan.
 pub(crate) const CHUNK_BYTES: u64 = 256 << 10;
+/// Least bytes of lists per chunk, unless its vertices have fewer: a read costs as much as decoding these.
+const LEAST_CHUNK: u64 = 32 << 10;
+/// Chunks of a small graph, so that the last one does not leave the other threads idle for long.
+const CHUNKS: u64 = 64;
 
-/// Divides lists into chunks of at most [`CHUNK_BYTES`] and at most [`BLOCK`] vertices; a
-/// longer list is a chunk of its own. Returns the first vertex of each chunk, then the
-/// number of vertices.
+/// Divides lists into chunks of at most [`CHUNK_BYTES`], less in a small graph, and at most the vertices of
+/// a block; a longer list is a chunk of its own. Returns the first vertex of each chunk, then the number of
+/// vertices.
 pub(super) fn divide(index: &ListIndex) -> Vec<u64> {
     let n = index.len();
+    let bytes = (index.total() / CHUNKS).next_power_of_two().clamp(LEAST_CHUNK, CHUNK_BYTES);
+    let small = bytes < CHUNK_BYTES;
+    let vertices = usize::try_from(n).unwrap_or(usize::MAX);
+    // Lossless: within the constants of a block.
+    let block = if small { block_of(vertices) } else { BLOCK } as u64;
     let mut starts = vec![0];
     let mut from = 0;
     while from < n {
-        let limit = index.offset(from).saturating_add(CHUNK_BYTES);
-        // The last `to` in `from + 1 ..= from + BLOCK` whose offset is within the limit.
-        let (mut low, mut high) = (from + 1, n.min(from + BLOCK as u64));
+        let limit = index.offset(from).saturating_add(bytes);
+        // The last `to` in `from + 1 ..= from + block` whose offset is within the limit.
+        let (mut low, mut high) = (from + 1, n.min(from + block));
         while low < high {
             let middle = low + (high - low).div_ceil(2);
             if index.offset(middle) <= limit {

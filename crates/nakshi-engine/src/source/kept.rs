@@ -38,6 +38,12 @@ impl Keep {
         Keep { share, now: Mutex::new(KeepState::Unused) }
     }
 
+    /// True if a run that may keep this share of lists and weights can go on with what is kept.
+    pub(crate) fn serves(&self, share: f64) -> bool {
+        let now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        self.share.to_bits() == share.to_bits() && !matches!(*now, KeepState::Released)
+    }
+
     /// The kept chunks of a side whose chunks have these sizes, of lists and of weights; `None` if
     /// nothing is ever kept.
     pub(crate) fn kept(

@@ -4,6 +4,7 @@
 //!
 //! * [`Side`]: the lists of one direction with their index and weight column;
 //! * [`division`]: the fixed division of a side into chunks; [`chunks`]: reading ahead over them;
+//! * [`idle`]: readers that wait for the next pass;
 //! * [`kept`]: chunks that stay in memory from one scan to the next;
 //! * [`pinned`]: the static cache, lists of chosen vertices that stay in memory;
 //! * [`weights`]: the weights beside one list.
@@ -11,6 +12,7 @@
 pub(crate) mod chunks;
 mod data;
 mod division;
+mod idle;
 mod kept;
 pub(crate) mod pinned;
 pub(crate) mod weights;
@@ -19,9 +21,13 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 pub(crate) use data::Data;
 use division::{CHUNK_BYTES, ChunkSpan};
-use kept::{Keep, KeptChunks};
-use nakshi_io::{CachedReader, GatherOptions, IoStats, PageCache, PagedFile, ReaderOptions};
-use nakshi_store::{ColumnType, Encoding, List, ListIndex};
+use idle::Idle;
+pub(crate) use kept::Keep;
+use kept::KeptChunks;
+use nakshi_io::{
+    BlockReader, CachedReader, GatherOptions, IoStats, PageCache, PagedFile, ReaderOptions,
+};
+use nakshi_store::{ColumnType, DecodedLists, Encoding, List, ListIndex, VertexId};
 use pinned::Pinned;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -36,7 +42,7 @@ const GATHER_DEPTH: usize = 32;
 const GATHER_GAP_BYTES: u32 = 12 << 10;
 
 /// A column of weights in the order of a side's list entries.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct WeightColumn {
     pub(crate) kind: ColumnType,
     /// Extents in entries (not bytes).
@@ -60,13 +66,17 @@ pub(crate) struct Shared {
     /// True if only pages of single lists are read.
     pub(crate) selective: bool,
     cache: OnceLock<Arc<PageCache>>,
+    idle_cached: Idle<CachedReader>,
+    idle_blocks: Idle<BlockReader>,
 }
 
 impl Shared {
     pub(crate) fn new(cache_bytes: usize, cx: &Context) -> Arc<Self> {
         let stats = Arc::new(if cx.traced() { IoStats::tracing() } else { IoStats::new() });
         let selective = cx.selective();
-        Arc::new(Shared { stats, cache_bytes, selective, cache: OnceLock::new() })
+        let (idle_cached, idle_blocks) = (Idle::default(), Idle::default());
+        let cache = OnceLock::new();
+        Arc::new(Shared { stats, cache_bytes, selective, cache, idle_cached, idle_blocks })
     }
 
     /// The page cache, made when the first gather needs it.
@@ -92,7 +102,16 @@ impl Shared {
             ..GatherOptions::default()
         };
         let cache = self.cache(file.page_size())?;
-        Ok(CachedReader::new(&cache, file, &options, Arc::clone(&self.stats))?)
+        let mut reader = self.idle_cached.take(file.key(), || {
+            Ok(CachedReader::new(&cache, file, &options, Arc::clone(&self.stats))?)
+        })?;
+        reader.set_cancel(options.cancel);
+        Ok(reader)
+    }
+
+    /// Takes a reader of `file` back, none of whose reads failed.
+    pub(crate) fn give_cached(&self, file: &PagedFile, reader: CachedReader) {
+        self.idle_cached.put(file.key(), reader);
     }
 
     /// A reader of ranges of about `block` bytes of `file` past the cache, for one worker.
@@ -101,15 +120,31 @@ impl Shared {
         file: &Arc<PagedFile>,
         block: u64,
         cx: &Context,
-    ) -> Result<nakshi_io::BlockReader> {
-        let options = ReaderOptions {
-            depth: SCAN_DEPTH,
-            // Lossless: a few times a small constant.
-            block: block as usize,
-            cancel: Some(cx.cancel_token().clone()),
-        };
-        Ok(file.reader_with(&options, Arc::clone(&self.stats))?)
+    ) -> Result<BlockReader> {
+        // Lossless: a few times a small constant.
+        let options = scan_options(block as usize);
+        let options = ReaderOptions { cancel: Some(cx.cancel_token().clone()), ..options };
+        let mut reader = self
+            .idle_blocks
+            .take(file.key(), || Ok(file.reader_with(&options, Arc::clone(&self.stats))?))?;
+        reader.set_cancel(options.cancel);
+        Ok(reader)
     }
+
+    /// Takes a reader of `file` back, if nothing is left to read of what it was asked for.
+    pub(crate) fn give_blocks(&self, file: &PagedFile, reader: BlockReader) {
+        if reader.pending() == 0 {
+            self.idle_blocks.put(file.key(), reader);
+        }
+    }
+}
+
+/// Bytes of a block up to which readers of whole chunks wait for the next pass.
+const POOLED_BLOCK: u64 = 64 << 10;
+
+/// Options of a reader of whole chunks.
+fn scan_options(block: usize) -> ReaderOptions {
+    ReaderOptions { depth: SCAN_DEPTH, block, cancel: None }
 }
 
 /// Bytes of weights of `width` bytes each beside a chunk of lists, for almost all chunks:
@@ -128,11 +163,12 @@ pub(crate) struct Side {
     pub(crate) data: Data,
     pub(crate) weights: Option<WeightColumn>,
     pub(crate) shared: Arc<Shared>,
-    keep: Keep,
+    keep: Arc<Keep>,
     /// The static cache of this direction.
     pub(crate) pinned: Option<Pinned>,
     /// First vertex of each chunk, then the number of vertices; made at the first use.
     chunks: OnceLock<Vec<u64>>,
+    blocks: OnceLock<(u64, u64)>,
 }
 
 impl Side {
@@ -144,13 +180,55 @@ impl Side {
         shared: Arc<Shared>,
     ) -> Self {
         let vertices = index.len();
-        let (keep, chunks) = (Keep::new(0.0), OnceLock::new());
-        Side { index, encoding, vertices, data, weights, shared, keep, pinned: None, chunks }
+        let (keep, chunks) = (Arc::new(Keep::new(0.0)), OnceLock::new());
+        let (pinned, blocks) = (None, OnceLock::new());
+        Side { index, encoding, vertices, data, weights, shared, keep, pinned, chunks, blocks }
     }
 
-    /// Keeps this share of the bytes that scans read in memory, if they are on the SSD.
-    pub(crate) fn keep(&mut self, share: f64) {
-        self.keep = Keep::new(share);
+    /// Keeps this share of the bytes that scans read in memory, if they are on the SSD. Goes on with what
+    /// an earlier run has `kept`, if that was the same share.
+    pub(crate) fn keep(&mut self, share: f64, kept: Option<Arc<Keep>>) -> &Arc<Keep> {
+        let kept = kept.filter(|kept| kept.serves(share));
+        self.keep = kept.unwrap_or_else(|| Arc::new(Keep::new(share)));
+        &self.keep
+    }
+
+    /// Bytes of the largest blocks that are read of lists and of weights: those of the largest chunk, or of
+    /// the buffers that an estimate counts.
+    pub(crate) fn blocks(&self) -> (u64, u64) {
+        *self.blocks.get_or_init(|| {
+            let sizes = self.chunk_sizes();
+            let lists = sizes.iter().map(|sizes| sizes.0).max().unwrap_or(0);
+            let weights = sizes.iter().filter_map(|sizes| sizes.1).max().unwrap_or(0);
+            let width = self.weights.as_ref().map_or(1, |column| column.kind.width() as u64);
+            (lists.min(CHUNK_BYTES), weights.min(weight_block(width)))
+        })
+    }
+
+    /// True if readers wait for the next pass. In a large graph they would take the memory that others are
+    /// counted for, and a pass takes so long that new ones cost little.
+    pub(crate) fn pools_readers(&self) -> bool {
+        self.blocks().0 <= POOLED_BLOCK
+    }
+
+    /// Bytes of a worker's buffers that an estimate counts and this side does not take, because the chunks
+    /// of a small graph are small.
+    pub(crate) fn spare_buffers(&self) -> u64 {
+        let (lists, weights) = self.blocks();
+        let spare = |planned: u64, most: u64, data: &Data| match data {
+            Data::Ssd(file) => {
+                // Lossless: a few times a small constant.
+                let memory = |block: u64| scan_options(block as usize).memory(file.page_size());
+                memory(planned).saturating_sub(memory(most)) as u64
+            }
+            _ => 0,
+        };
+        let column = self.weights.as_ref().map_or(0, |column| {
+            spare(weight_block(column.kind.width() as u64), weights, &column.data)
+        });
+        let spare = spare(CHUNK_BYTES, lists, &self.data) + column;
+        // Measured with `tests/memory.rs`: other parts of a run use some of it where blocks are larger.
+        if self.pools_readers() { spare } else { spare / 2 }
     }
 
     /// Gives the memory of kept chunks back; nothing is kept from now on.
@@ -161,7 +239,7 @@ impl Side {
     /// The chunks of lists on the SSD that are kept in memory.
     pub(crate) fn kept(&self) -> Option<Arc<KeptChunks>> {
         match self.data {
-            Data::Memory(_) => None,
+            Data::Memory(_) | Data::Decoded(_) => None,
             Data::Ssd(_) => self.keep.kept(|| self.chunk_sizes()),
         }
     }
@@ -185,7 +263,7 @@ impl Side {
     /// The key of the file of lists, if there is one.
     pub(crate) fn key(&self) -> Option<u32> {
         match &self.data {
-            Data::Memory(_) => None,
+            Data::Memory(_) | Data::Decoded(_) => None,
             Data::Ssd(file) => Some(file.key()),
         }
     }
@@ -193,7 +271,7 @@ impl Side {
     /// Bytes of a page of the lists; in memory there are none.
     fn page_size(&self) -> u32 {
         match &self.data {
-            Data::Memory(_) => 1,
+            Data::Memory(_) | Data::Decoded(_) => 1,
             Data::Ssd(file) => file.page_size(),
         }
     }
@@ -202,6 +280,40 @@ impl Side {
     #[inline]
     pub(crate) fn extent(&self, v: u64) -> Range<u64> {
         self.index.extent(v)
+    }
+
+    /// The lists, if they are decoded.
+    #[inline]
+    pub(crate) fn decoded(&self) -> Option<&DecodedLists> {
+        match &self.data {
+            Data::Decoded(lists) => Some(lists),
+            _ => None,
+        }
+    }
+
+    /// Length of the list of `v`: its encoded bytes, or its entries where it is decoded, which encoded
+    /// take a byte or a little more.
+    #[inline]
+    pub(crate) fn length(&self, v: VertexId) -> u64 {
+        let v = u64::from(v);
+        let extent = match self.decoded() {
+            Some(lists) => lists.entries(v..v + 1),
+            None => self.extent(v),
+        };
+        extent.end - extent.start
+    }
+
+    /// Places of the weights of a list in their column, in bytes.
+    #[inline]
+    pub(crate) fn weight_bytes(&self, column: &WeightColumn, v: VertexId) -> Range<u64> {
+        let v = u64::from(v);
+        match self.decoded() {
+            Some(lists) => {
+                let (entries, width) = (lists.entries(v..v + 1), column.kind.width() as u64);
+                entries.start * width..entries.end * width
+            }
+            None => column.bytes(v..v + 1),
+        }
     }
 
     /// The list at `range` of `buf`.

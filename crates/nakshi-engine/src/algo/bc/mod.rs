@@ -128,7 +128,8 @@ impl Algorithm for Bc {
         // Order of visits, paths, score, and six bitmaps.
         let needs = Needs::new(4.0 + 8.0 + 8.0 + 0.75, &[Direction::Out, Direction::In]);
         let state_bytes_fixed = thin::STATE_BYTES;
-        Needs { gathers: true, against: Some(Direction::In), state_bytes_fixed, ..needs }
+        let repeats = self.sources.len() != 1;
+        Needs { repeats, gathers: true, against: Some(Direction::In), state_bytes_fixed, ..needs }
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<Betweenness> {
@@ -601,7 +602,7 @@ mod tests {
                 // The same to the last bit in every mode, for any number of threads.
                 prop_assert!(results.iter().all(|scores| *scores == results[0]));
                 let config = Bc { variant: Variant::Block, ..config.clone() };
-                for graph in [sample.graph(), sample.graph_on_ssd()] {
+                for graph in [sample.graph(), sample.graph_decoded(), sample.graph_on_ssd()] {
                     let cx = Context::new().with_threads(2);
                     prop_assert!(close(&config.run(&graph, &cx).unwrap().scores, &expected));
                 }

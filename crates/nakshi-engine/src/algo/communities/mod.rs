@@ -85,7 +85,7 @@ impl Search<'_> {
         let lists = GraphLevel::state_bytes(summary.longest_list, weighted, summary.directed);
         // A worker tallies the neighbours of one vertex, of which a byte of list may hold two.
         needs.state_bytes_fixed = LEAST_SCRATCH + lists + 128 * summary.longest_list;
-        Needs { column: self.weight.clone(), ..needs }
+        Needs { repeats: true, column: self.weight.clone(), ..needs }
     }
 
     fn room(&self, graph: &Graph, cx: &Context) -> Room {

@@ -73,6 +73,7 @@ pub(super) fn needs(summary: &Summary) -> Needs {
     Needs {
         state_bytes_per_vertex: components.state_bytes_per_vertex.max(bounds::BYTES),
         directions: vec![Direction::Out, Direction::In],
+        repeats: true,
         ..components
     }
 }

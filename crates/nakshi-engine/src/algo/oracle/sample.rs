@@ -56,12 +56,18 @@ impl Sample {
         Graph::from_edges_selective(self.n, &self.edges, self.directed, 16 << 10).unwrap()
     }
 
-    /// The graph in memory and in SSD mode, with frontiers that are thin by different bounds.
+    /// The same graph in memory, decoded.
+    pub(crate) fn graph_decoded(&self) -> Graph {
+        self.graph().decoded_lists().unwrap()
+    }
+
+    /// The graph in memory, decoded in memory and in SSD mode, with frontiers that are thin by different bounds.
     pub(crate) fn graphs(&self) -> Vec<Graph> {
         let with = |bound: Option<u64>| {
             [self.graph(), self.graph_on_ssd()].map(|graph| graph.with_thin(bound))
         };
-        BOUNDS.into_iter().flat_map(with).collect()
+        let decoded = [None, Some(0)].map(|bound| self.graph_decoded().with_thin(bound));
+        BOUNDS.into_iter().flat_map(with).chain(decoded).collect()
     }
 
     /// The graphs of [`Sample::graphs`] and one in selective mode, each with one and with two threads.

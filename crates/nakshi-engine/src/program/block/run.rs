@@ -123,7 +123,7 @@ pub fn block_needs<P: BlockProgram>(program: &P, column: Option<&str>, summary: 
     let degrees = if program.degrees() { 4.0 } else { 0.0 };
     let needs = Needs::new(2.0 * program.value_bytes() + degrees, &[program.direction()]);
     let state_bytes_fixed = longest_block(summary, program.weighted());
-    Needs { column: column.map(str::to_owned), state_bytes_fixed, ..needs }
+    Needs { repeats: true, column: column.map(str::to_owned), state_bytes_fixed, ..needs }
 }
 
 /// Bytes of the block of the longest list.

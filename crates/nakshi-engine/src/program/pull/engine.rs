@@ -42,7 +42,7 @@ pub fn pull_needs<P: PullProgram>(_program: &P, column: Option<&str>) -> Needs {
     };
     // Two values, degree, rank, three bits.
     let needs = Needs::new(2.0 * value + 8.375, directions);
-    Needs { column: column.map(str::to_owned), ..needs }
+    Needs { repeats: true, column: column.map(str::to_owned), ..needs }
 }
 
 /// Number of values that a worker collects before it writes them.
