@@ -14,20 +14,13 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import harness
-import nakshi
-import numpy as np
-from harness import graphs, kernels, measure, product, study, tables
-from systems import gapbs
+from harness import graphs, measure, product, study, tables, warm
 
-TITLES = {
-    **{name: kernels.TITLES[name] for name in ("bfs", "sssp", "wcc", "bc")},
-    "diameter": "Diameter",
-}
+KERNELS = ("bfs", "sssp", "wcc", "bc", "diameter")
 KINDS = [(kind, shuffled) for kind in ("path", "grid") for shuffled in (False, True)]
 
 
@@ -55,94 +48,21 @@ def graph_of(study: Study, kind: str, shuffled: bool, vertices: int) -> graphs.G
     return graphs.from_edges(name, edges, options.work, options.gapbs, directed=False)
 
 
-def store_of(study: Study, graph: graphs.Graph) -> Path:
-    """The store of a graph with its weights, imported once."""
-    store = graph.folder / "graph.nakshi"
-    return product.ensure(store, graph.weighted, False, ["--weighted"], study.options.threads)
-
-
-def arguments(kernel: str, graph: graphs.Graph) -> dict[str, Any]:
-    """Arguments of a kernel in Python."""
-    given = {"bfs": {"source": graph.source}, "sssp": {"source": graph.source}}
-    return {**given, "bc": {"sources": [graph.source]}}.get(kernel, {})
-
-
-def ours(
-    study: Study, kernel: str, graph: graphs.Graph, store: Path, engine: str
-) -> tuple[float, Any]:
-    """The median time of a kernel, and its last result."""
-    options = study.options
-    budget = None
-    if engine == "ssd":
-        told = {name: value for name, value in arguments(kernel, graph).items()}
-        words = [
-            f"--{name}={value[0] if name == 'sources' else value}" for name, value in told.items()
-        ]
-        budget = product.minimum([kernel, str(store), *words, "--threads", str(options.threads)])
-    opened = nakshi.open(store)
-
-    def once() -> Any:
-        return opened.run(
-            kernel,
-            engine=engine,
-            threads=options.threads,
-            memory=budget,
-            progress=False,
-            **arguments(kernel, graph),
-        )
-
-    once()
-    results = [once()]
-    for _ in range(measure.repeats(seconds(results[0]), options.runs) - 1):
-        results.append(once())
-    return measure.median([seconds(result) for result in results]), results[-1]
-
-
-def seconds(result: Any) -> float:
-    found: float = result.stats["seconds"]["run"]
-    return found
-
-
-def digest(kernel: str, result: Any) -> kernels.Digest:
-    """The part of an answer that gapbs prints, too."""
-    if kernel == "bc":
-        ids, scores = result.to_numpy()
-        best = np.argsort(scores)[-5:][::-1]
-        return {"top": [[int(ids[k]), float(scores[k])] for k in best]}
-    names = {"bfs": "reached", "sssp": "reached", "wcc": "components"}
-    return {name: result.summary[name] for name in [names.get(kernel)] if name}
-
-
 def compared(study: Study) -> None:
     """The kernels on each graph, beside gapbs."""
+    options = study.options
     for kind, shuffled in KINDS:
-        graph = graph_of(study, kind, shuffled, study.options.vertices)
-        store = store_of(study, graph)
+        graph = graph_of(study, kind, shuffled, options.vertices)
+        store = warm.store_of(graph, options.threads)
         rows = []
-        for kernel, title in TITLES.items():
-            print(graph.name, title, file=sys.stderr, flush=True)
-            memory, result = ours(study, kernel, graph, store, "memory")
-            ssd, other = ours(study, kernel, graph, store, "ssd")
-            anchor = None
-            if study.options.gapbs and kernel in gapbs.PROGRAMS:
-                timing = gapbs.run(
-                    study.options.gapbs, kernel, graph, study.options.threads, study.options.runs
-                )
-                for found in (result, other):
-                    reason = kernels.disagreement(digest(kernel, found), timing.digest)
-                    if reason:
-                        raise SystemExit(f"{graph.name}, {kernel}: {reason}")
-                anchor = measure.median(timing.seconds)
-            rows.append(
-                [
-                    title,
-                    tables.seconds(memory),
-                    tables.seconds(ssd),
-                    tables.seconds(anchor),
-                    tables.ratio(memory / anchor if anchor else None),
-                    tables.ratio(ssd / anchor if anchor else None),
-                ]
-            )
+        for kernel in KERNELS:
+            print(graph.name, kernel, file=sys.stderr, flush=True)
+            memory, result = warm.ours(kernel, graph, store, "memory", options)
+            ssd, other = warm.ours(kernel, graph, store, "ssd", options)
+            gapbs = warm.anchor(kernel, graph, store, [result, other], options)
+            times = [measure.median(memory[1:]), measure.median(ssd[1:]), gapbs]
+            ratios = [tables.ratio(one / gapbs if gapbs else None) for one in times[:2]]
+            rows.append([warm.TITLES[kernel], *map(tables.seconds, times), *ratios])
         head = ["Kernel", "memory, s", "SSD, s", "gapbs, s", "memory / gapbs", "SSD / gapbs"]
         title = f"{kind.capitalize()}, {'shuffled ids' if shuffled else 'ids in order'}"
         study.section(title, head, rows)
@@ -154,16 +74,21 @@ def levels(study: Study) -> None:
     sizes = [study.options.vertices // 10**k for k in (2, 1, 0)]
     for vertices in sizes:
         graph = graph_of(study, "path", True, vertices)
-        store = store_of(study, graph)
+        store = warm.store_of(graph, study.options.threads)
         row = [f"{vertices:,}"]
-        for kernel in TITLES:
-            took, result = ours(study, kernel, graph, store, "memory")
+        for kernel in KERNELS:
+            times, result = warm.ours(kernel, graph, store, "memory", study.options)
             # Each of the sweeps of a diameter goes along the path.
             rounds = result.summary["sweeps"] if kernel == "diameter" else 1
-            row.append(f"{took / rounds / vertices * 1e9:.0f} ns")
+            row.append(f"{measure.median(times[1:]) / rounds / vertices * 1e9:.0f} ns")
         rows.append(row)
     note = "A run over the vertices of the path, each of which is a level or half of one; memory."
-    study.section("Time per level, shuffled paths", ["Vertices", *TITLES.values()], rows, note)
+    study.section(
+        "Time per level, shuffled paths",
+        ["Vertices", *(warm.TITLES[kernel] for kernel in KERNELS)],
+        rows,
+        note,
+    )
 
 
 PARTS = {"kernels": compared, "levels": levels}

@@ -19,11 +19,13 @@ PROGRAMS = {
 }
 
 
-def command(folder: Path, kernel: str, graph: Graph, trials: int) -> list[str]:
+def command(
+    folder: Path, kernel: str, graph: Graph, trials: int, iterations: int = ITERATIONS
+) -> list[str]:
     """The call of gapbs's own reference run; PageRank runs all its iterations."""
     options = {
         "bfs": ["-r", str(graph.source)],
-        "pagerank": ["-i", str(ITERATIONS), "-t", "0"],
+        "pagerank": ["-i", str(iterations), "-t", "0"],
         "wcc": [],
         "sssp": ["-r", str(graph.source), "-d", "2"],
         "bc": ["-r", str(graph.source), "-i", "1"],
@@ -46,6 +48,13 @@ def run(folder: Path, kernel: str, graph: Graph, threads: int, wanted: int | Non
     seconds = trial_times(ran.stdout)
     seconds = seconds[1:] or seconds
     return Timing(seconds, ran.peak_rss, _digest(kernel, ran.stdout, graph.source), " ".join(words))
+
+
+def converged(folder: Path, graph: Graph, threads: int, iterations: int) -> Digest:
+    """The best vertices after so many iterations of PageRank. gapbs loses the rank of vertices without
+    out-edges, so that until it converges its ranks are not in proportion to those of others."""
+    words = command(folder, "pagerank", graph, 1, iterations)
+    return _digest("pagerank", measure.run(words, threads=threads).stdout, graph.source)
 
 
 def trial_times(text: str) -> list[float]:
