@@ -377,7 +377,8 @@ impl Store {
             .with_mode(mode(engine)?)
             .with_selective(selective)
             .with_static_cache(static_cache)
-            .with_hold(true)
+            // Experiments see every read, also those that an earlier run has made.
+            .with_hold(!trace && !selective)
             .with_trace(trace);
         let context = within(context, timeout)?;
         let answer = long(py, progress, |call| {
