@@ -37,7 +37,7 @@ struct Pass {
 // pointer is valid wherever a worker follows it.
 unsafe impl Send for Pass {}
 
-/// What the threads of a team share.
+/// The state that the threads of a team share.
 pub(crate) struct Shared {
     threads: usize,
     looks: u32,

@@ -15,8 +15,8 @@ const PART: u32 = if cfg!(test) { 64 } else { 1 << 17 };
 /// All lists of a direction, decoded: four bytes a neighbour, and four a vertex for where its list
 /// begins.
 ///
-/// What is read again and again is decoded once. An encoded list costs a look-up in the index, a header
-/// and a nanosecond a neighbour in each pass; where ids are local and state lies in the processor's
+/// Lists that are read again and again are decoded once. An encoded list costs a look-up in the index, a
+/// header and a nanosecond a neighbour in each pass; where ids are local and state lies in the processor's
 /// caches, that is most of the time.
 #[derive(Debug)]
 pub struct DecodedLists {

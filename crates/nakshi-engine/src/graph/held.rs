@@ -7,7 +7,7 @@ use crate::source::{Data, Keep, WeightColumn};
 use nakshi_store::{Direction, Store};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What runs have left in memory for the runs to come: lists, their first neighbours, weights.
+/// Lists, their first neighbours and weights that runs leave in memory for the runs to come.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     parts: Mutex<Parts>,
@@ -31,7 +31,7 @@ fn slot<T>(slots: &mut [T; 2], direction: Direction) -> &mut T {
 }
 
 impl Held {
-    /// What the open store holds.
+    /// The lists that the open store holds.
     pub(crate) fn of(store: &Store) -> Option<&Held> {
         store.companion()
     }

@@ -260,12 +260,12 @@ impl Graph {
     }
 }
 
-/// What decides how the parts of a graph are loaded.
+/// The circumstances that decide how the parts of a graph are loaded.
 struct Loader<'a> {
     store: &'a Arc<Store>,
     needs: &'a Needs,
     mode: EngineMode,
-    /// What the store holds in memory, if this run uses it.
+    /// Lists that the store holds in memory, if this run uses them.
     held: Option<&'a Held>,
     /// True if there is room for decoded lists.
     decodes: bool,
