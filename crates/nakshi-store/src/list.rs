@@ -42,7 +42,7 @@ impl<'a> Encoded<'a> {
         match self.encoding {
             Encoding::Raw => codec::raw::blocks(self.bytes, self.end, self.max, f),
             Encoding::Packed if self.degree == 0 => Ok(()),
-            Encoding::Packed => codec::packed::blocks(&self.coded()?, f),
+            Encoding::Packed => codec::blocks(&self.coded()?, f),
         }
     }
 
@@ -50,13 +50,13 @@ impl<'a> Encoded<'a> {
     fn sum<T: Term>(&self, values: &[T]) -> Result<f64> {
         match self.encoding {
             Encoding::Raw => codec::raw::sum(self.bytes, self.end, self.max, values),
-            Encoding::Packed => codec::packed::sum(&self.coded()?, values),
+            Encoding::Packed => codec::sum(&self.coded()?, values),
         }
     }
 
     #[inline]
     fn coded(&self) -> Result<codec::Coded<'a>> {
-        codec::packed::coded(self.bytes, self.end, self.body, self.degree, self.max)
+        Ok(codec::Coded::new(self.bytes, self.end, (self.degree, self.body), self.max)?)
     }
 }
 
@@ -77,7 +77,7 @@ impl<'a> List<'a> {
         };
         let (degree, body) = match encoding {
             Encoding::Raw => codec::raw::header(len)?,
-            Encoding::Packed => codec::packed::header(bytes, len)?,
+            Encoding::Packed => codec::header(bytes, len)?,
         };
         let max = VertexId::MAX;
         Ok(Self {
@@ -99,7 +99,7 @@ impl<'a> List<'a> {
     pub fn degree_of(encoding: Encoding, head: &[u8], len: usize) -> Result<u64> {
         match encoding {
             Encoding::Raw => codec::raw::header(len).map(|header| header.0),
-            Encoding::Packed => codec::packed::header(head, len).map(|header| header.0),
+            Encoding::Packed => Ok(codec::header(head, len)?.0),
         }
     }
 

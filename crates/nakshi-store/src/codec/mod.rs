@@ -2,21 +2,38 @@
 //!
 //! - `raw`: `u32` little endian, the reference and the fallback;
 //! - `packed`: gaps in groups of eight, each group bit-packed at its own width;
-//! - `simd`: the AVX2 twin of `packed`'s decoder, chosen once at run time.
+//! - `coded`: the header and the faults of a packed list;
+//! - `simd`: the decoder of packed lists, with an AVX2 twin that is chosen once at run time.
 
+mod coded;
 mod lanes;
 pub(crate) mod packed;
 pub(crate) mod raw;
 mod simd;
 
+pub(crate) use coded::{Coded, header};
 pub use lanes::BLOCK;
 pub use packed::pack_bits;
-pub(crate) use simd::Coded;
 pub use simd::Term;
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use crate::{Result, VertexId};
+
+/// Visits the blocks of a packed list; see [`crate::List::blocks`].
+#[inline]
+pub(crate) fn blocks(
+    coded: &Coded<'_>,
+    f: impl FnMut(&[VertexId]) -> ControlFlow<()>,
+) -> Result<()> {
+    Ok(simd::blocks(coded, f)?)
+}
+
+/// Returns the sum of values over a packed list; see [`crate::List::sum`].
+#[inline]
+pub(crate) fn sum<T: Term>(coded: &Coded<'_>, values: &[T]) -> Result<f64> {
+    Ok(simd::sum(coded, values)?)
+}
 
 /// Calls `f` with the sum of values over each list; see [`crate::DecodedLists::sum_each`].
 #[inline]
@@ -44,7 +61,7 @@ pub fn sum_lists<T: Term>(
 ) -> Result<()> {
     let max = VertexId::try_from(vertices.saturating_sub(1)).unwrap_or(VertexId::MAX);
     match encoding {
-        Encoding::Packed => packed::sum_lists(buf, extents, max, values, f),
+        Encoding::Packed => Ok(simd::sum_lists((buf, max), extents, values, f)?),
         Encoding::Raw => {
             for extent in extents {
                 let (degree, _) = raw::header(extent.len())?;

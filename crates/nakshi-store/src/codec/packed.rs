@@ -1,4 +1,4 @@
-//! Packed lists: gaps in groups of eight, each group bit-packed at its own width.
+//! Packed lists and how they are written: gaps in groups of eight, each group bit-packed at its own width.
 //!
 //! A list is its degree and first neighbour (LEB128), then the gaps in blocks: a width byte for
 //! each group of eight, then the groups (docs/format.md, "Lists"). In a hub-first layout the
@@ -24,32 +24,8 @@
 //! decoding rate of a real store: 1.6 to 1.8 billion entries/s a core on Kron22 (AVX2 on an AMD
 //! EPYC of family 26, all lists in order, 2.4 million of them with a median degree of 5).
 
-use std::ops::{ControlFlow, Range};
-
-use super::lanes::{BLOCK, GROUP, NO_VERTEX};
-use super::simd::{self, Coded, Term};
-use crate::varint;
-use crate::{Error, Result, VertexId};
-
-const SHORT: Error = Error::BadList("it ends before its degree is reached");
-
-/// Returns the degree and the header length. The degree is checked against the length: each group
-/// of eight takes at least a byte, so a hostile degree cannot request unbounded memory.
-#[inline]
-pub(crate) fn header(bytes: &[u8], len: usize) -> Result<(u64, usize)> {
-    if len == 0 {
-        return Ok((0, 0));
-    }
-    let mut at = 0;
-    let Some(degree) = varint::get(bytes, &mut at) else { return Err(SHORT) };
-    if degree == 0
-        || at >= len
-        || degree.saturating_sub(1).div_ceil(GROUP as u64) > (len - at) as u64
-    {
-        return Err(Error::BadList("its degree does not fit its length"));
-    }
-    Ok((degree, at))
-}
+use super::lanes::{BLOCK, GROUP};
+use crate::{VertexId, varint};
 
 /// The encoder of one list, block by block, so that a giant list never has to be in memory.
 #[derive(Debug, Default)]
@@ -134,66 +110,5 @@ pub(crate) fn encode(neighbours: &[VertexId], out: &mut Vec<u8>) {
     let mut encoder = Encoder::start(neighbours.len() as u64, out);
     for block in neighbours.chunks(BLOCK) {
         encoder.block(block, out);
-    }
-}
-
-/// Returns a packed list behind its header, which ends at `body`, and its first neighbour.
-#[inline]
-pub(crate) fn coded(
-    bytes: &[u8],
-    end: usize,
-    body: usize,
-    degree: u64,
-    max: VertexId,
-) -> Result<Coded<'_>> {
-    let mut at = body;
-    let first = varint::get_mixed(bytes, &mut at).and_then(|v| u32::try_from(v).ok());
-    let Some(first) = first else { return Err(SHORT) };
-    Ok(Coded { bytes, end, at, degree, first, max })
-}
-
-/// Visits the blocks of a list; see [`crate::List::blocks`].
-#[inline]
-pub(crate) fn blocks(
-    coded: &Coded<'_>,
-    f: impl FnMut(&[VertexId]) -> ControlFlow<()>,
-) -> Result<()> {
-    simd::blocks(coded, f).map_err(fault)
-}
-
-/// Returns the sum of values; see [`crate::List::sum`].
-#[inline]
-pub(crate) fn sum<T: Term>(coded: &Coded<'_>, values: &[T]) -> Result<f64> {
-    simd::sum(coded, values).map_err(fault)
-}
-
-/// Calls `f` with the degree of each list and the sum of its values; see [`super::sum_lists`].
-#[inline]
-pub(super) fn sum_lists<T: Term>(
-    buf: &[u8],
-    extents: impl Iterator<Item = Range<usize>>,
-    max: VertexId,
-    values: &[T],
-    f: impl FnMut(u64, f64),
-) -> Result<()> {
-    let read = |extent: Range<usize>| {
-        if extent.is_empty() {
-            return Ok(None);
-        }
-        let (bytes, len) = (buf.get(extent.start..).unwrap_or_default(), extent.len());
-        let (degree, body) = header(bytes, len)?;
-        coded(bytes, len, body, degree, max).map(Some)
-    };
-    simd::sum_all(extents.map(read), values, f, fault)
-}
-
-#[cold]
-fn fault(fault: simd::DecodeFault) -> Error {
-    match fault {
-        simd::DecodeFault::Short => SHORT,
-        simd::DecodeFault::Width => {
-            Error::BadList("a group of gaps has a width that does not exist")
-        }
-        simd::DecodeFault::Vertex => NO_VERTEX,
     }
 }

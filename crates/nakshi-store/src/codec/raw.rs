@@ -3,8 +3,8 @@
 
 use std::ops::ControlFlow;
 
+use super::Term;
 use super::lanes::{BLOCK, Lanes, NO_VERTEX, bound};
-use super::simd::Term;
 use crate::{Error, Result, VertexId};
 
 /// Returns the degree and the header length of a list of `len` bytes.
