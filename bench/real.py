@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import harness
-from harness import graphs, kernels, measure, study, tables, warm
+from harness import graphs, kernels, measure, product, study, tables, warm
 
 #: Graphs by name: the file of their edges, and whether these have a direction.
 GRAPHS = {
@@ -28,6 +29,9 @@ GRAPHS = {
     "ego-twitter": ("ego-twitter-dir.edges.tsv.zst", True),
     "rutgers89": ("rutgers89.edges.tsv.zst", False),
 }
+#: The name of the generated graph with locality, and its mean degree.
+GENERATED = "hyperbolic"
+DEGREE = 32
 PLACES = {"memory": "In memory", "ssd": "From the SSD, with the least budget"}
 
 
@@ -49,10 +53,23 @@ class Study(harness.Study):
         options = self.options
         found = []
         for name in options.graphs.split(","):
-            file, directed = GRAPHS[name]
-            edges = options.data / file
+            if name == GENERATED:
+                edges, directed = generated(options), False
+            else:
+                file, directed = GRAPHS[name]
+                edges = options.data / file
             found.append(graphs.from_edges(name, edges, options.work, options.gapbs, directed))
         return found
+
+
+def generated(options: argparse.Namespace) -> Path:
+    """The edges of a random hyperbolic graph, generated once."""
+    vertices = options.edges * 2 // DEGREE
+    path: Path = options.work / f"{GENERATED}-{options.edges}.tsv"
+    if not path.exists():
+        size = ["--vertices", str(vertices), "--degree", str(DEGREE)]
+        subprocess.run([*product.NAKSHI, "generate", GENERATED, *size, str(path)], check=True)
+    return path
 
 
 def compared(study: Study, engine: str) -> None:
@@ -87,7 +104,10 @@ PARTS: dict[str, Callable[[Study], None]] = {
 def main() -> None:
     parser = study.parser(__doc__, parts=PARTS)
     parser.add_argument("--data", type=Path, required=True, help="folder of the graphs")
-    parser.add_argument("--graphs", default=",".join(GRAPHS), help="default: %(default)s")
+    names = ",".join([*GRAPHS, GENERATED])
+    parser.add_argument("--graphs", default=names, help="default: %(default)s")
+    size = "edges of the generated graph, about (default: %(default)s)"
+    parser.add_argument("--edges", type=int, default=100_000_000, help=size)
     parser.add_argument("--kernels", default=",".join(kernels.KERNELS), help="default: all")
     parser.add_argument("--gapbs", type=Path, help="folder of gapbs's programs")
     Study(study.options(parser)).measure(PARTS)

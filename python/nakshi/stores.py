@@ -368,13 +368,14 @@ def estimate_import(
 
 
 def generate(
-    kind: Literal["kronecker", "power-law", "log-normal", "path", "grid"],
+    kind: Literal["kronecker", "power-law", "log-normal", "hyperbolic", "path", "grid"],
     path: Path,
     *,
     scale: int | None = None,
     edge_factor: int | None = None,
     vertices: int | None = None,
     edges: int | None = None,
+    degree: float | None = None,
     exponent: float | None = None,
     mu: float | None = None,
     sigma: float | None = None,
@@ -388,24 +389,28 @@ def generate(
     threads: int | None = None,
     progress: ProgressArgument = None,
 ) -> dict[str, Any]:
-    """Write the edges of a random graph to a file, in constant memory.
+    """Write the edges of a random graph to a file.
 
-    The same seed gives the same graph on any number of threads.
+    The same seed gives the same graph on any number of threads. The memory is constant, except that a
+    hyperbolic graph keeps 64 bytes a vertex.
 
     Args:
         kind: ``"kronecker"`` (Graph500), ``"power-law"`` (chosen exponent), ``"log-normal"`` (the
-            graphs of LFGraph, section 4.4), ``"path"`` or ``"grid"`` (searches of them are deep).
+            graphs of LFGraph, section 4.4), ``"hyperbolic"`` (hubs, clusters and locality, as real
+            networks have them; undirected), ``"path"`` or ``"grid"`` (searches of them are deep).
         path: tab-separated file, compressed if it ends in ``.gz`` or ``.zst``, or ``"-"``.
         scale: Kronecker: logarithm to base 2 of the number of vertices.
         edge_factor: Kronecker: edges per vertex; default 16.
         vertices: all but Kronecker: number of vertices.
         edges: power law: number of edges; default 16 a vertex.
-        exponent: power law: exponent of the density of degrees, above 2; default 2.5.
+        degree: hyperbolic: mean degree, both ends of an edge counted; default 16.
+        exponent: power law and hyperbolic: exponent of the density of degrees, above 2; default 2.5.
         mu: log-normal: mean of the logarithm of a degree; default 4.
         sigma: log-normal: standard deviation of that logarithm; default 1.3.
         cap: log-normal: largest in-degree; default 128.
         width: grid: vertices of a row; by default as many as there are rows.
-        shuffle: path and grid: shuffle the ids; by default they ascend along each row.
+        shuffle: path, grid, hyperbolic: shuffle the ids; by default they ascend along each row, or
+            round the disk.
         seed: random seed; default 1.
         nodes: write tables with properties, for ``build(properties=True)``: the nodes that have an
             edge to this file, and the edges to ``path``. They follow ZipG's rules (section 6): nodes
@@ -424,6 +429,7 @@ def generate(
         "edge_factor": edge_factor,
         "vertices": vertices,
         "edges": edges,
+        "degree": degree,
         "exponent": exponent,
         "mu": mu,
         "sigma": sigma,
@@ -438,6 +444,10 @@ def generate(
     needed = "scale" if kind == "kronecker" else "vertices"
     if needed not in given:
         raise ParameterError(f"{kind} needs {needed}: the size of the graph")
+    if exponent is not None and not exponent > 2:
+        raise ParameterError(f"exponent must be above 2, not {exponent}")
+    if kind == "hyperbolic" and degree is not None and not 0 < degree < given["vertices"]:
+        raise ParameterError(f"degree must be above 0 and below the number of vertices, not {degree}")
     recipe = json.dumps({"kind": kind, **given})
     with reporting(progress, "generate") as sink:
         count = _core.generate(

@@ -210,9 +210,16 @@ def test_generate_is_reproducible(tmp_path: Path) -> None:
         assert done.code == 0, done.err
         texts.append(out.read_text())
     assert texts[0] == texts[1] != texts[2]
-    for kind in ("power-law", "log-normal"):
+    for kind in ("power-law", "log-normal", "hyperbolic"):
         done = run_cli("generate", kind, "--vertices", "500", tmp_path / f"{kind}.tsv")
         assert done.code == 0, done.err
+    for wrong in (["--exponent", "2"], ["--degree", "0"], ["--degree", "500"], ["--edges", "9"]):
+        words = ["generate", "hyperbolic", "--vertices", "500", *wrong, tmp_path / "wrong.tsv"]
+        done = run_cli(*words)
+        assert done.code == 1 and wrong[0].removeprefix("--") in done.err, done
+        assert not (tmp_path / "wrong.tsv").exists()
+    small = ["generate", "hyperbolic", "--vertices", "100000", tmp_path / "x.tsv", "--memory", "1MiB"]
+    assert "memory" in run_cli(*small).err
     for kind, edges in (("path", 499), ("grid", 955)):
         out = tmp_path / f"{kind}.tsv"
         done = run_cli("generate", kind, "--vertices", "500", "--shuffle", out, "--json")

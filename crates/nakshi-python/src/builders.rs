@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use nakshi::store::Store;
 use nakshi::store::export::ExportOptions;
 use nakshi::store::generate::{
-    Generator, Grid, Kronecker, LogNormal, NodeTexts, PowerLaw, affordable_threads, write,
-    write_tables,
+    Generator, Grid, Hyperbolic, Kronecker, LogNormal, NodeTexts, PowerLaw, affordable_threads,
+    write, write_tables,
 };
 use nakshi::store::import::{self, Hooks, ImportOptions, Input, Ints, Numbers, Progress};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
@@ -233,6 +233,13 @@ enum Recipe {
         cap: Option<u32>,
         seed: Option<u64>,
     },
+    Hyperbolic {
+        vertices: u64,
+        degree: Option<f64>,
+        exponent: Option<f64>,
+        shuffle: Option<bool>,
+        seed: Option<u64>,
+    },
     Path {
         vertices: u64,
         shuffle: Option<bool>,
@@ -252,6 +259,7 @@ impl Recipe {
             Recipe::Kronecker { seed, .. }
             | Recipe::PowerLaw { seed, .. }
             | Recipe::LogNormal { seed, .. }
+            | Recipe::Hyperbolic { seed, .. }
             | Recipe::Path { seed, .. }
             | Recipe::Grid { seed, .. } => seed.unwrap_or(1),
         }
@@ -283,6 +291,10 @@ impl Recipe {
                 exponent: exponent.unwrap_or(2.5),
                 seed: seed.unwrap_or(1),
             }),
+            Recipe::Hyperbolic { vertices, degree, exponent, shuffle, .. } => {
+                let d = Hyperbolic::new(vertices, degree.unwrap_or(16.0), exponent.unwrap_or(2.5));
+                Box::new(d.with_seed(first).with_shuffle(shuffle.unwrap_or(false)))
+            }
             Recipe::LogNormal { vertices, mu, sigma, cap, seed } => {
                 let d = LogNormal::new(vertices);
                 Box::new(LogNormal {

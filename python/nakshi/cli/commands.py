@@ -376,18 +376,24 @@ def export(store: str, file: str, as_json: bool, **chosen: Any) -> None:
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(["kronecker", "power-law", "log-normal", "path", "grid"]))
+@click.argument(
+    "kind",
+    type=click.Choice(["kronecker", "power-law", "log-normal", "hyperbolic", "path", "grid"]),
+)
 @click.argument("out", type=click.Path(path_type=str))
 @click.option("--scale", type=click.IntRange(1, 48), help="kronecker: 2^scale vertices.")
 @click.option("--edge-factor", type=click.IntRange(1), help="kronecker: edges per vertex [16].")
 @click.option("--vertices", type=click.IntRange(1), help="All but kronecker: how many.")
 @click.option("--edges", type=click.IntRange(0), help="power-law: how many [16 a vertex].")
-@click.option("--exponent", type=float, help="power-law: of the density of degrees [2.5].")
+@click.option("--degree", type=float, help="hyperbolic: mean degree [16].")
+@click.option(
+    "--exponent", type=float, help="power-law, hyperbolic: of the density of degrees [2.5]."
+)
 @click.option("--mu", type=float, help="log-normal: mean log-degree [4].")
 @click.option("--sigma", type=float, help="log-normal: deviation of the log-degree [1.3].")
 @click.option("--cap", type=click.IntRange(1), help="log-normal: largest in-degree [128].")
 @click.option("--width", type=click.IntRange(1), help="grid: vertices of a row [a square].")
-@click.option("--shuffle", is_flag=True, help="path, grid: shuffle the ids.")
+@click.option("--shuffle", is_flag=True, help="path, grid, hyperbolic: shuffle the ids.")
 @click.option("--seed", type=click.IntRange(0), help="[1]")
 @click.option(
     "--nodes",

@@ -3,15 +3,17 @@
 //! - [`Kronecker`]: the Graph500 generator
 //! - [`PowerLaw`]: degrees with a chosen exponent
 //! - [`LogNormal`]: the graphs of LFGraph, section 4.4
+//! - [`Hyperbolic`]: clusters and locality, as real networks have them
 //! - [`Grid`]: grids and paths, on which searches are deep
 //! - [`write_tables`]: properties for their vertices and edges, with [`NodeTexts`] that repeat or not
 //! - [`Generator`]: the interface of all generators; [`write()`] makes an edge list in text
 //!
-//! Every edge is computed from the seed and its number. Nothing has to be kept in memory, and any
-//! thread can make any piece. [`crate::import::Input::Generated`] feeds the importer.
+//! Every edge is computed from the seed and its number, that of a [`Hyperbolic`] graph from its points as well.
+//! Nothing else has to be kept in memory, and any thread can make any piece. [`crate::import::Input::Generated`] feeds the importer.
 
 mod attributes;
 mod grid;
+mod hyperbolic;
 mod kronecker;
 mod log_normal;
 mod power_law;
@@ -20,6 +22,7 @@ mod text;
 
 pub use attributes::{NodeTexts, write_tables};
 pub use grid::Grid;
+pub use hyperbolic::Hyperbolic;
 pub use kronecker::Kronecker;
 pub use log_normal::LogNormal;
 pub use power_law::PowerLaw;
@@ -38,6 +41,11 @@ pub trait Generator: Send + Sync {
 
     /// Returns the approximate number of edges of all pieces.
     fn expected_edges(&self) -> u64;
+
+    /// Returns the bytes that are kept while pieces are made.
+    fn memory(&self) -> u64 {
+        0
+    }
 }
 
 /// Returns all edges of a generator, in order.

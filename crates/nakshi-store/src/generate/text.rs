@@ -38,8 +38,11 @@ pub fn affordable_threads(
     // being written; vectors grow by doubling.
     let piece = generator.expected_edges().div_ceil(generator.pieces().max(1));
     let worker = piece.saturating_mul(2 * (16 + 3 * 42)).saturating_add(1 << 20);
-    match usize::try_from(memory / worker).unwrap_or(usize::MAX) {
-        0 => Err(Error::Budget { needed: worker, given: memory }),
+    let room = memory.saturating_sub(generator.memory());
+    match usize::try_from(room / worker).unwrap_or(usize::MAX) {
+        0 => {
+            Err(Error::Budget { needed: worker.saturating_add(generator.memory()), given: memory })
+        }
         affordable => Ok(threads.min(affordable)),
     }
 }
