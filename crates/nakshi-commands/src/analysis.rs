@@ -1,13 +1,13 @@
 //! Runs of an algorithm by its name, with results by the users' ids.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use nakshi_cluster::front::Servers;
 use nakshi_engine::{
-    Context, Estimate, Graph, Iteration, ListAccess, Needs, Outcome, Summary, algo,
+    Context, EngineMode, Estimate, Graph, Iteration, ListAccess, Needs, Outcome, Summary, algo,
 };
-use nakshi_store::Store;
+use nakshi_store::{IdMap, Store};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -131,8 +131,9 @@ pub fn run_with(
     cx: &Context,
     work: impl FnOnce(&Graph) -> Result<Outcome>,
 ) -> Result<Answer> {
+    give_names_back(store, cx);
     // The table needs the outcome and the ids only, so lists and caches are freed first.
-    let (outcome, stats) = nakshi_io::with_team(cx.threads(), || -> Result<_> {
+    let (outcome, stats, in_memory) = nakshi_io::with_team(cx.threads(), || -> Result<_> {
         let began = Instant::now();
         let graph = Graph::open(store, needs, cx)?;
         let opened = Instant::now();
@@ -140,7 +141,7 @@ pub fn run_with(
         let seconds =
             Seconds { open: (opened - began).as_secs_f64(), run: opened.elapsed().as_secs_f64() };
         let stats = stats(&outcome, &graph, cx, seconds);
-        Ok((outcome, stats))
+        Ok((outcome, stats, graph.mode() == EngineMode::Memory))
     })?;
     let Outcome { columns, mut summary, summary_vertices, .. } = outcome;
     let ids = store.ids()?.until(cx.cancel_token());
@@ -150,11 +151,40 @@ pub fn run_with(
     let table = if columns.is_empty() {
         None
     } else {
-        Some(Arc::new(Table::new(Names::load(&ids)?, columns)))
+        let hold = in_memory && cx.holds() && cx.memory().is_none();
+        Some(Arc::new(Table::new(names(store, &ids, hold)?, columns)))
     };
     let mut answer = Answer { table, summary, stats };
     answer.tell_unused(&info::columns(store));
     Ok(answer)
+}
+
+/// The ids of a store that runs leave in memory for the runs to come.
+#[derive(Default)]
+struct HeldNames(Mutex<Option<Arc<Names>>>);
+
+/// The ids of all vertices, read or held. They stay with the open store (`hold`) as its lists do, but not
+/// under a memory budget, in which a run has them when its lists are gone.
+fn names(store: &Store, ids: &IdMap, hold: bool) -> Result<Arc<Names>> {
+    let held = store.companion::<HeldNames>().map(|held| &held.0);
+    let lock = || held.map(|held| held.lock().unwrap_or_else(PoisonError::into_inner));
+    if let Some(names) = lock().and_then(|held| held.clone()) {
+        return Ok(names);
+    }
+    let names = Arc::new(Names::load(ids)?);
+    if hold && let Some(mut held) = lock() {
+        *held = Some(Arc::clone(&names));
+    }
+    Ok(names)
+}
+
+/// Gives back the ids that earlier runs have left, for which a memory budget has no room.
+fn give_names_back(store: &Store, cx: &Context) {
+    if cx.memory().is_some()
+        && let Some(held) = store.companion::<HeldNames>()
+    {
+        *held.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
 }
 
 fn stats(outcome: &Outcome, graph: &Graph, cx: &Context, seconds: Seconds) -> Stats {

@@ -29,14 +29,15 @@ const ROWS: u64 = 1 << 16;
 /// order of the ids, 4 bytes a vertex.
 #[derive(Debug)]
 pub struct Table {
-    names: Names,
+    names: Arc<Names>,
     columns: Vec<Column>,
     schema: SchemaRef,
 }
 
 impl Table {
     /// The table of `columns`, one value per vertex in internal order.
-    pub fn new(names: Names, columns: Vec<Column>) -> Table {
+    pub fn new(names: impl Into<Arc<Names>>, columns: Vec<Column>) -> Table {
+        let names = names.into();
         let mut fields = vec![names.field("id", false)];
         for column in &columns {
             let nullable = column.valid.is_some();

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use nakshi_io::CancelToken;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Receives the progress of a run; called from worker threads, at most a few
@@ -51,7 +51,7 @@ pub struct Context {
     started: Instant,
     deadline: Option<Instant>,
     memory: Option<u64>,
-    threads: usize,
+    threads: OnceLock<usize>,
     mode: EngineMode,
     selective: bool,
     static_cache: bool,
@@ -65,7 +65,7 @@ impl fmt::Debug for Context {
         f.debug_struct("Context")
             .field("deadline", &self.deadline)
             .field("memory", &self.memory)
-            .field("threads", &self.threads)
+            .field("threads", &self.threads())
             .field("mode", &self.mode)
             .field("selective", &self.selective)
             .field("static_cache", &self.static_cache)
@@ -82,13 +82,12 @@ impl Default for Context {
 impl Context {
     /// No deadline, no budget, one thread per core, mode [`EngineMode::Auto`], silent.
     pub fn new() -> Self {
-        let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
         Context {
             cancel: CancelToken::new(),
             started: Instant::now(),
             deadline: None,
             memory: None,
-            threads,
+            threads: OnceLock::new(),
             mode: EngineMode::Auto,
             selective: false,
             static_cache: false,
@@ -100,7 +99,7 @@ impl Context {
 
     /// Uses `threads` worker threads (at least one).
     pub fn with_threads(mut self, threads: usize) -> Self {
-        self.threads = threads.max(1);
+        self.threads = OnceLock::from(threads.max(1));
         self
     }
 
@@ -171,7 +170,8 @@ impl Context {
 
     /// Number of worker threads, at least one.
     pub fn threads(&self) -> usize {
-        self.threads
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        *self.threads.get_or_init(cores)
     }
 
     /// Memory budget in bytes.
@@ -185,7 +185,7 @@ impl Context {
     }
 
     /// True if lists in memory stay there after the run.
-    pub(crate) fn holds(&self) -> bool {
+    pub fn holds(&self) -> bool {
         self.holds
     }
 

@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
 /// Looks for work, or for the end of a pass, before a thread sleeps: some hundreds of microseconds, since
@@ -56,7 +56,10 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(threads: usize) -> Arc<Self> {
-        let cores = thread::available_parallelism().map_or(1, usize::from);
+        // Asking takes a dozen system calls in a container.
+        static CORES: OnceLock<usize> = OnceLock::new();
+        let asked = || thread::available_parallelism().map_or(1, usize::from);
+        let cores = *CORES.get_or_init(asked);
         Arc::new(Self {
             threads,
             looks: if threads < cores { LOOKS } else { 0 },

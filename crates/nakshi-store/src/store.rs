@@ -37,7 +37,8 @@ pub struct Store {
     cancel: CancelToken,
     out: OnceLock<Adjacency>,
     into: OnceLock<Adjacency>,
-    companion: OnceLock<Box<dyn Any + Send + Sync>>,
+    ids: OnceLock<IdMap>,
+    companions: [OnceLock<Box<dyn Any + Send + Sync>>; 2],
 }
 
 impl std::fmt::Debug for Store {
@@ -74,7 +75,8 @@ impl Store {
             cancel: options.cancel.clone(),
             out: OnceLock::new(),
             into: OnceLock::new(),
-            companion: OnceLock::new(),
+            ids: OnceLock::new(),
+            companions: Default::default(),
         }))
     }
 
@@ -124,10 +126,11 @@ impl Store {
         &self.backend
     }
 
-    /// Returns what the crate above keeps with the open store, which is dropped with it. There is one
-    /// such crate: another type than at the first call gets `None`.
+    /// Returns what a crate above keeps with the open store, which is dropped with it. There are two
+    /// such crates, with a type each: a third type gets `None`.
     pub fn companion<T: Default + Any + Send + Sync>(&self) -> Option<&T> {
-        self.companion.get_or_init(|| Box::<T>::default()).downcast_ref()
+        let mut slots = self.companions.iter();
+        slots.find_map(|slot| slot.get_or_init(|| Box::<T>::default()).downcast_ref())
     }
 
     /// Returns the edge lists of one direction; reads their index on first use. In an undirected
@@ -304,6 +307,17 @@ impl Store {
     /// # Errors
     /// The errors of opening their files.
     pub fn ids(&self) -> Result<IdMap> {
+        let opened = match self.ids.get() {
+            Some(opened) => opened,
+            None => {
+                let opened = self.open_ids()?;
+                self.ids.get_or_init(|| opened)
+            }
+        };
+        Ok(opened.clone())
+    }
+
+    fn open_ids(&self) -> Result<IdMap> {
         let entry = &self.manifest.ids;
         let pair = |a: &Option<_>, b: &Option<_>| match (a, b) {
             (Some(a), Some(b)) => Ok::<_, Error>(Some((self.file(a)?, self.file(b)?))),

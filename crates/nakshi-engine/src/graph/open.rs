@@ -9,6 +9,7 @@ use crate::source::pinned::Pinned;
 use crate::source::{Data, Shared, Side, WeightColumn};
 use nakshi_io::PagedFile;
 use nakshi_store::{Adjacency, CachePlan, DecodedLists, Direction, Store};
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// Memory for lists beyond the needs of a run, when no budget is given.
@@ -62,12 +63,13 @@ impl Graph {
         let needs = &needs.clone().within(cx);
         let summary = Summary::of_store(store);
         let (estimate, plan) = Estimate::with_plan(store, needs, cx)?;
+        let free = FreeMemory::default();
         let held = Held::of(store).filter(|held| {
             // Half of what is free, and a budget is a limit of its own.
-            let room = || free_memory(held.memory()) / 2;
+            let room = || free.beside(held.memory()) / 2;
             cx.holds() && (cx.memory().is_some() || estimate.in_memory <= room())
         });
-        let mode = choose(&estimate, held.map_or(0, Held::memory), cx)?;
+        let mode = choose(&estimate, || free.beside(held.map_or(0, Held::memory)), cx)?;
         if let Some(held) = Held::of(store)
             && (mode == EngineMode::Ssd || cx.memory().is_some())
         {
@@ -78,7 +80,9 @@ impl Graph {
             needs,
             mode,
             held,
-            decodes: decodes(&estimate, store, needs, held, cx),
+            decodes: decodes(&estimate, store, needs, cx, || {
+                free.beside(held.map_or(0, Held::memory))
+            }),
             cx,
         };
         let lists = estimate.lists;
@@ -278,14 +282,14 @@ fn decodes(
     estimate: &Estimate,
     store: &Store,
     needs: &Needs,
-    held: Option<&Held>,
     cx: &Context,
+    free: impl FnOnce() -> u64,
 ) -> bool {
     let reads = |d: &Direction| needs.directions.iter().any(|asked| store.resolve(*asked) == *d);
     let sides = [Direction::Out, Direction::In].iter().filter(|d| reads(d)).count() as u64;
     let Some(each) = DecodedLists::memory(store.num_vertices(), store.arcs()) else { return false };
     let needed = estimate.in_memory.saturating_add(each.saturating_mul(sides));
-    needed <= cx.memory().unwrap_or_else(|| free_memory(held.map_or(0, Held::memory)))
+    needed <= cx.memory().unwrap_or_else(free)
 }
 
 fn too_large(store: &Store) -> Error {
@@ -320,26 +324,35 @@ fn divide(needs: &Needs, spare: u64, selective: bool, summary: &Summary) -> (u64
 }
 
 /// Chooses whether the lists are loaded into memory or stay on the SSD.
-fn choose(estimate: &Estimate, held: u64, cx: &Context) -> Result<EngineMode> {
+fn choose(estimate: &Estimate, free: impl FnOnce() -> u64, cx: &Context) -> Result<EngineMode> {
     let short =
         |needed| Error::Budget { what: "this run".into(), needed, given: cx.memory().unwrap_or(0) };
-    let budget = cx.memory().unwrap_or_else(|| free_memory(held));
     match cx.mode() {
         EngineMode::Memory if cx.memory().is_some_and(|b| b < estimate.in_memory) => {
             Err(short(estimate.in_memory))
         }
         EngineMode::Memory => Ok(EngineMode::Memory),
         _ if cx.memory().is_some_and(|b| b < estimate.minimum) => Err(short(estimate.minimum)),
-        EngineMode::Auto if estimate.in_memory <= budget => Ok(EngineMode::Memory),
+        EngineMode::Auto if estimate.in_memory <= cx.memory().unwrap_or_else(free) => {
+            Ok(EngineMode::Memory)
+        }
         _ => Ok(EngineMode::Ssd),
     }
 }
 
-/// Bytes that the system can give without swapping, beside those that a store holds already, with a fifth
-/// kept for others.
-fn free_memory(held: u64) -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
-    let kilobytes = line.and_then(|l| l.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    kilobytes.map_or(u64::MAX, |k| k.saturating_mul(1024).saturating_add(held) / 5 * 4)
+/// The memory that the system can give without swapping, asked for once.
+#[derive(Default)]
+struct FreeMemory(OnceCell<Option<u64>>);
+
+impl FreeMemory {
+    /// Free bytes, beside those that a store holds already, with a fifth kept for others.
+    fn beside(&self, held: u64) -> u64 {
+        let bytes = *self.0.get_or_init(|| {
+            let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+            let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
+            let kilobytes = line.trim().trim_end_matches(" kB").parse::<u64>().ok()?;
+            Some(kilobytes.saturating_mul(1024))
+        });
+        bytes.map_or(u64::MAX, |bytes| bytes.saturating_add(held) / 5 * 4)
+    }
 }

@@ -11,7 +11,7 @@ use super::{ExternalId, IdKind};
 use crate::{Error, Result, VertexId};
 
 /// The external ids of a store. Holds only open files: a look-up reads a few pages.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct IdMap {
     pub(crate) kind: IdKind,
     pub(crate) count: u64,
