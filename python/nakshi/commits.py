@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import weakref
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import asyncio
+
     from ._core import RemoteTicket, Ticket
 
 __all__ = ["Commit"]
@@ -55,6 +56,9 @@ class Commit:
 
     def __await__(self) -> Generator[Any, None, int | None]:
         if not self.durable:
+            # Who waits so has it. At the top it would take 7 MB of every run, for TLS.
+            import asyncio
+
             yield from _waiting(asyncio.get_running_loop()).add(self._ticket).__await__()
         return self.changed
 

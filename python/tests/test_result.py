@@ -225,3 +225,17 @@ def test_values_by_id(diamond: nakshi.Graph, karate: nakshi.Graph) -> None:
             levels[key]
     with pytest.raises(nakshi.ParameterError, match="no column 'cost'"):
         levels["a", "cost"]
+
+
+def test_ids_stay_with_an_open_graph(tmp_path: Path) -> None:
+    """A later run reads no ids again, and one under a budget does."""
+    edges, store = tmp_path / "edges.tsv", tmp_path / "graph.nakshi"
+    edges.write_text("".join(f"v{k}\tv{k * k % 97}\n" for k in range(97)))
+    graph = nakshi.build(store, edges)
+    first = graph.pagerank(engine="memory")
+    for file in store.glob("ids*"):
+        if file.suffix != ".sum":
+            file.write_bytes(bytes(file.stat().st_size))
+    assert graph.pagerank(engine="memory").to_pandas().equals(first.to_pandas())
+    with pytest.raises(nakshi.NakshiError, match="ids"):
+        graph.pagerank(engine="memory", memory="1GiB")

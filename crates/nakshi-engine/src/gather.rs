@@ -10,7 +10,7 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::parallel::{Tickets, run_workers};
+use crate::parallel::{Tickets, share_work};
 use crate::scan::run;
 use crate::shared::prefetch;
 use crate::source::chunks::{View, column_weights};
@@ -166,7 +166,7 @@ impl Plan {
         }
         let tickets = Tickets::new(self.sparse.len());
         let threads = self.context(cx).threads().min(self.sparse.len());
-        run_workers(threads, |worker| {
+        share_work(threads, |worker| {
             let mut w = init(worker);
             let mut work = || -> Result<()> {
                 let mut reader = ListReader::new(side, cx)?;

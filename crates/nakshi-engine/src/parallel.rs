@@ -31,6 +31,18 @@ where
     nakshi_io::run_workers(threads, work)
 }
 
+/// Runs `work(worker)` on `threads` workers that draw what they do: [`nakshi_io::share_work`].
+///
+/// # Errors
+/// As there.
+pub(crate) fn share_work<W, F>(threads: usize, work: F) -> Result<Vec<W>>
+where
+    W: Send,
+    F: Fn(usize) -> Result<W> + Sync,
+{
+    nakshi_io::share_work(threads, work)
+}
+
 /// A counter from which workers draw the numbers `0..total`, each once, and which
 /// can be closed when one of them fails.
 #[derive(Debug)]
@@ -137,7 +149,7 @@ where
     F: Fn(&mut S, Range<usize>) -> Result<T> + Sync,
 {
     let tickets = Tickets::new(n.div_ceil(size));
-    let parts = run_workers(threads, |_| {
+    let parts = share_work(threads, |_| {
         let (mut state, mut mine) = (init(), Vec::new());
         let mut work = || {
             while let Some(ticket) = tickets.draw() {
@@ -182,7 +194,7 @@ where
     let blocks = slice.len().div_ceil(size);
     let threads = cx.threads().min(blocks.div_ceil(2)).max(1);
     let queue = Mutex::new(slice.chunks_mut(size).enumerate());
-    run_workers(threads, |_| {
+    share_work(threads, |_| {
         loop {
             // The lock is held only while an iterator advances, which cannot panic.
             let next = queue.lock().unwrap_or_else(|p| p.into_inner()).next();

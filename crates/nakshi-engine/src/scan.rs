@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::error::Result;
 use crate::graph::Graph;
-use crate::parallel::{Tickets, run_workers};
+use crate::parallel::{Tickets, share_work};
 use crate::source::Side;
 use crate::source::chunks::{ChunkFeed, View};
 use crate::source::weights::Weights;
@@ -116,7 +116,7 @@ pub(crate) fn run<W: Send>(
     let all = side.chunk_starts().len().saturating_sub(1);
     let tickets = Tickets::new(order.map_or(all, <[usize]>::len));
     let threads = cx.threads().min(tickets.total()).max(1);
-    run_workers(threads, |worker| {
+    share_work(threads, |worker| {
         let mut w = init(worker);
         let mut work = || -> Result<()> {
             let mut feed = ChunkFeed::new(side, weighted, &tickets, order, cx)?;

@@ -65,4 +65,4 @@ pub use stats::{IoSnapshot, IoStats, TracedRead};
 pub use stdout::StandardOutput;
 pub use stripe::Striping;
 pub use wait::wait_readable;
-pub use workers::{WorkerError, panicked, run_beside, run_workers, with_team};
+pub use workers::{WorkerError, panicked, run_beside, run_workers, share_work, with_team};

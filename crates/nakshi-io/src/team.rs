@@ -2,7 +2,9 @@
 //!
 //! A call that makes many short passes would start and end its threads for each of them, which takes
 //! longer than a short pass. So its threads stay between passes: they look for work for a moment, then
-//! sleep. They end with the call, as [`crate::run_workers`] promises.
+//! sleep. They end with the call, as [`crate::run_workers`] promises. Where a pass may be worked off by fewer
+//! threads ([`crate::share_work`]), the thread that leads it does not wait for one that has not begun: on a
+//! virtual machine a thread may take longer to wake than a short pass takes in all.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
@@ -47,6 +49,8 @@ pub(crate) struct Shared {
     changed: Condvar,
     /// Threads that sleep, or are about to.
     asleep: AtomicUsize,
+    /// The last pass that each worker, or the leader in its place, has begun.
+    begun: Vec<AtomicUsize>,
     /// Workers of the pass that have not ended.
     running: AtomicUsize,
     /// True while there is a pass: one that begins inside it starts threads of its own.
@@ -67,6 +71,7 @@ impl Shared {
             pass: Mutex::new(None),
             changed: Condvar::new(),
             asleep: AtomicUsize::new(0),
+            begun: std::iter::repeat_with(AtomicUsize::default).take(threads).collect(),
             running: AtomicUsize::new(0),
             busy: AtomicBool::new(false),
             ended: AtomicBool::new(false),
@@ -97,10 +102,12 @@ impl Shared {
         call()
     }
 
-    /// Runs `work(worker)`, which does not panic, on `workers` threads beside `lead` on this one.
+    /// Runs `work(worker)`, which does not panic, on `workers` threads beside `lead` on this one. If they
+    /// `share` what there is to do, this thread then takes the place of those that have not begun.
     pub(crate) fn run<T>(
         &self,
         workers: usize,
+        share: bool,
         lead: impl FnOnce() -> T,
         work: &(dyn Fn(usize) + Sync),
     ) -> T {
@@ -115,21 +122,35 @@ impl Shared {
         self.running.store(workers, Ordering::Relaxed);
         // SAFETY: only the lifetime changes. `Wait` holds this call until no worker runs, and takes the
         // pointer away.
-        let work = unsafe {
+        let shown = unsafe {
             std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), Work>(std::ptr::from_ref(
                 work,
             ))
         };
-        {
+        let number = {
             let mut pass = self.lock();
-            *pass = Some(Pass { work, workers, lead: thread::current() });
-            self.number.fetch_add(1, Ordering::SeqCst);
-        }
+            *pass = Some(Pass { work: shown, workers, lead: thread::current() });
+            self.number.fetch_add(1, Ordering::SeqCst) + 1
+        };
         let _wait = Wait(self);
         if self.asleep.load(Ordering::SeqCst) > 0 {
             self.changed.notify_all();
         }
-        lead()
+        let led = lead();
+        for worker in (1..=workers).filter(|worker| share && self.begins(*worker, number)) {
+            work(worker);
+            self.running.fetch_sub(1, Ordering::Release);
+        }
+        led
+    }
+
+    /// True for the first that begins this worker's part of a pass, if no later pass has begun.
+    fn begins(&self, worker: usize, number: usize) -> bool {
+        let earlier = |begun: usize| (begun < number).then_some(number);
+        let begun = self.begun.get(worker - 1);
+        begun.is_some_and(|begun| {
+            begun.fetch_update(Ordering::AcqRel, Ordering::Acquire, earlier).is_ok()
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Pass>> {
@@ -157,9 +178,10 @@ impl Shared {
         let mut seen = 0;
         while let Some((number, pass)) = self.next(seen) {
             seen = number;
-            // A pass of fewer workers may be over by now.
-            let Some(pass) = pass.filter(|pass| worker <= pass.workers) else { continue };
-            // SAFETY: this worker is one of those for which the pass waits.
+            // A pass of fewer workers may be over by now, and the leader may have taken this one's place.
+            let mine = |pass: &Pass| worker <= pass.workers && self.begins(worker, number);
+            let Some(pass) = pass.filter(mine) else { continue };
+            // SAFETY: this worker is one of those for which the pass waits, as it has begun its part.
             let work = unsafe { &*pass.work };
             // Only so that a pass does not wait for ever for a worker whose work did panic.
             _ = catch_unwind(AssertUnwindSafe(|| work(worker)));

@@ -64,6 +64,30 @@ where
     Ok(rest)
 }
 
+/// As [`run_workers`], for workers that draw what they do from a common stock, and none of which waits for
+/// another: in a call with a team, the calling thread does the part of one that has not begun when its own is
+/// done.
+///
+/// # Errors
+/// Same as [`run_workers`].
+pub fn share_work<W, E>(
+    threads: usize,
+    work: impl Fn(usize) -> Result<W, E> + Sync,
+) -> Result<Vec<W>, E>
+where
+    W: Send,
+    E: WorkerError,
+{
+    let others = threads.max(1) - 1;
+    let Some(team) = Shared::of_call(others).filter(|_| others > 0) else {
+        return run_workers(threads, work);
+    };
+    let run = |worker| work(worker + 1);
+    let (first, mut rest) = run_by_team((&team, true), others, || work(0), run)?;
+    rest.insert(0, first);
+    Ok(rest)
+}
+
 /// Runs `lead` on the calling thread beside `work(worker)` on `threads` others. Returns the result
 /// of `lead`, and theirs in the order of the workers.
 ///
@@ -83,7 +107,7 @@ where
         return settle(judged(&failures, lead), Vec::new());
     }
     if let Some(team) = Shared::of_call(threads) {
-        return run_by_team(&team, threads, &failures, lead, work);
+        return run_by_team((&team, false), threads, lead, work);
     }
     let gate = Gate::default();
     std::thread::scope(|scope| {
@@ -116,11 +140,10 @@ where
     })
 }
 
-/// [`run_beside`] by threads that are there.
+/// [`run_beside`] by threads that are there, which share their work or not.
 fn run_by_team<L, W, E>(
-    team: &Shared,
+    (team, share): (&Shared, bool),
     threads: usize,
-    failures: &AtomicUsize,
     lead: impl FnOnce() -> Result<L, E>,
     work: impl Fn(usize) -> Result<W, E> + Sync,
 ) -> Result<(L, Vec<W>), E>
@@ -128,6 +151,7 @@ where
     W: Send,
     E: WorkerError,
 {
+    let failures = &AtomicUsize::new(0);
     let slots: Vec<Mutex<Option<WorkerOutcome<W, E>>>> =
         std::iter::repeat_with(Mutex::default).take(threads).collect();
     let body = |number: usize| {
@@ -136,7 +160,7 @@ where
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
         }
     };
-    let led = team.run(threads, || judged(failures, lead), &body);
+    let led = team.run(threads, share, || judged(failures, lead), &body);
     let done = slots.into_iter().map(|slot| {
         let done = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
         done.unwrap_or_else(|| judged(failures, || Err(Error::Abandoned.into())))
@@ -391,6 +415,39 @@ mod tests {
             })
             .unwrap();
             assert_eq!(ids.into_inner().unwrap().len(), threads);
+        }
+    }
+
+    /// Each part is done once, by its thread or by the leader in its place, and workers that wait for each
+    /// other still have threads of their own. Seen red with a part that a thread begins although the leader
+    /// has begun it.
+    #[test]
+    fn shared_work_is_done_once() {
+        for threads in 2..6 {
+            with_team::<_, Error>(threads, || {
+                for pass in 0..3_000 {
+                    let counts: Vec<_> = (0..threads).map(|_| AtomicUsize::new(0)).collect();
+                    let found = share_work::<_, Error>(threads, |worker| {
+                        counts[worker].fetch_add(1, Ordering::Relaxed);
+                        Ok((pass, worker))
+                    })?;
+                    assert_eq!(
+                        found,
+                        (0..threads).map(|worker| (pass, worker)).collect::<Vec<_>>()
+                    );
+                    assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == 1));
+                    if pass % 50 == 7 {
+                        let meeting = Barrier::new(threads);
+                        run_workers::<_, Error>(threads, |_| Ok(meeting.wait().is_leader()))?;
+                    }
+                    if pass % 700 == 3 {
+                        // Long enough for the threads to sleep.
+                        std::thread::sleep(Duration::from_millis(3));
+                    }
+                }
+                Ok(())
+            })
+            .unwrap();
         }
     }
 
