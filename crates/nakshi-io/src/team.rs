@@ -12,11 +12,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
 /// Looks for work, or for the end of a pass, before a thread sleeps: some hundreds of microseconds, since
 /// to wake it takes tens of them, and more on a virtual machine. Where there are more threads than cores,
 /// others need the core meanwhile.
 const LOOKS: u32 = 8_000;
+/// Looks for the threads of a team that starts, before its leader lets them have the core.
+const LOOKS_AT_START: u32 = 500;
+/// The longest time that a leader waits for them.
+const START: Duration = Duration::from_millis(2);
 
 thread_local! {
     /// The team of the call that this thread runs.
@@ -43,6 +48,10 @@ unsafe impl Send for Pass {}
 pub(crate) struct Shared {
     threads: usize,
     looks: u32,
+    /// Threads that have arrived.
+    arrived: AtomicUsize,
+    /// The thread of the call.
+    leader: OnceLock<Thread>,
     /// Number of the pass, from 1 on.
     number: AtomicUsize,
     pass: Mutex<Option<Pass>>,
@@ -67,6 +76,8 @@ impl Shared {
         Arc::new(Self {
             threads,
             looks: if threads < cores { LOOKS } else { 0 },
+            arrived: AtomicUsize::new(0),
+            leader: OnceLock::new(),
             number: AtomicUsize::new(0),
             pass: Mutex::new(None),
             changed: Condvar::new(),
@@ -99,7 +110,22 @@ impl Shared {
             }
         }
         let _leave = Leave(self, TEAM.replace(Some(Arc::clone(self))));
+        self.wait_for_arrival();
         call()
+    }
+
+    /// Waits a moment for the threads of a team that starts. A thread may begin its life on the core of the one
+    /// that made it, and stay there for milliseconds while this one runs.
+    fn wait_for_arrival(&self) {
+        _ = self.leader.set(thread::current());
+        let away = || self.arrived.load(Ordering::SeqCst) < self.threads;
+        for _ in (0..LOOKS_AT_START).take_while(|_| away()) {
+            std::hint::spin_loop();
+        }
+        let began = Instant::now();
+        while let Some(left) = START.checked_sub(began.elapsed()).filter(|_| away()) {
+            thread::park_timeout(left);
+        }
     }
 
     /// Runs `work(worker)`, which does not panic, on `workers` threads beside `lead` on this one. If they
@@ -175,6 +201,11 @@ impl Shared {
 
     /// The life of the thread with this number, from 1 on.
     pub(crate) fn serve(&self, worker: usize) {
+        if self.arrived.fetch_add(1, Ordering::SeqCst) + 1 == self.threads
+            && let Some(leader) = self.leader.get()
+        {
+            leader.unpark();
+        }
         let mut seen = 0;
         while let Some((number, pass)) = self.next(seen) {
             seen = number;
