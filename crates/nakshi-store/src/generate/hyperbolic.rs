@@ -171,7 +171,6 @@ impl Hyperbolic {
     }
 
     /// The points by angle, with the ids of their order.
-    #[expect(clippy::cast_precision_loss, reason = "counts of vertices that fit memory")]
     fn points(&self, alpha: f64, edge: f64) -> Vec<Point> {
         // Sums of exponential gaps, divided by the last sum, are uniform numbers in order.
         let gap = |number| -(1.0 - SplitMix64::new(self.seed, number).unit()).ln();
