@@ -28,6 +28,45 @@ thread_local! {
     static TEAM: RefCell<Option<Arc<Shared>>> = const { RefCell::new(None) };
 }
 
+/// The core on which this thread runs.
+#[cfg(target_os = "linux")]
+fn core() -> Option<usize> {
+    // SAFETY: the call has no requirements.
+    usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
+/// Moves this thread to the core that is `steps` behind `core`, among those that it may use; from there on the
+/// system places it as before. Linux starts a thread on the core of the one that makes it if the others look
+/// busy, as that of a caller that is about to sleep does, and moves it only after four milliseconds.
+#[cfg(target_os = "linux")]
+fn move_from(core: usize, steps: usize) {
+    let size = size_of::<libc::cpu_set_t>();
+    // SAFETY: a set of cores is an array of bits, for which zeros are a value; the calls read and write it
+    // within its size, and refuse a core that it does not have.
+    unsafe {
+        let mut all: libc::cpu_set_t = std::mem::zeroed();
+        if libc::sched_getaffinity(0, size, &raw mut all) != 0 {
+            return;
+        }
+        let cores: Vec<usize> = (0..8 * size).filter(|&core| libc::CPU_ISSET(core, &all)).collect();
+        let from = cores.iter().position(|&known| known == core).unwrap_or(0);
+        let Some(&to) = cores.get((from + steps) % cores.len().max(1)) else { return };
+        let mut one: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(to, &mut one);
+        if to != core && libc::sched_setaffinity(0, size, &raw const one) == 0 {
+            libc::sched_setaffinity(0, size, &raw const all);
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn core() -> Option<usize> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+fn move_from(_: usize, _: usize) {}
+
 /// The work of one pass, for the numbers of workers from 1 on. Borrowed for the length of the pass.
 type Work = *const (dyn Fn(usize) + Sync);
 
@@ -48,6 +87,8 @@ unsafe impl Send for Pass {}
 pub(crate) struct Shared {
     threads: usize,
     looks: u32,
+    /// The core of the call's thread when it made the team.
+    core: Option<usize>,
     /// Threads that have arrived.
     arrived: AtomicUsize,
     /// The thread of the call.
@@ -76,6 +117,7 @@ impl Shared {
         Arc::new(Self {
             threads,
             looks: if threads < cores { LOOKS } else { 0 },
+            core: core(),
             arrived: AtomicUsize::new(0),
             leader: OnceLock::new(),
             number: AtomicUsize::new(0),
@@ -114,8 +156,8 @@ impl Shared {
         call()
     }
 
-    /// Waits a moment for the threads of a team that starts. A thread may begin its life on the core of the one
-    /// that made it, and stay there for milliseconds while this one runs.
+    /// Waits a moment for the threads of a team that starts: one that begins its life on the core of this thread
+    /// needs it to leave ([`move_from`]).
     fn wait_for_arrival(&self) {
         _ = self.leader.set(thread::current());
         let away = || self.arrived.load(Ordering::SeqCst) < self.threads;
@@ -201,6 +243,9 @@ impl Shared {
 
     /// The life of the thread with this number, from 1 on.
     pub(crate) fn serve(&self, worker: usize) {
+        if let Some(core) = self.core {
+            move_from(core, worker);
+        }
         if self.arrived.fetch_add(1, Ordering::SeqCst) + 1 == self.threads
             && let Some(leader) = self.leader.get()
         {
@@ -243,5 +288,33 @@ impl Shared {
             return None;
         }
         Some((self.number.load(Ordering::SeqCst), pass.clone()))
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    fn allowed() -> Vec<usize> {
+        let size = size_of::<libc::cpu_set_t>();
+        // SAFETY: as in `move_from`.
+        unsafe {
+            let mut all: libc::cpu_set_t = std::mem::zeroed();
+            assert_eq!(libc::sched_getaffinity(0, size, &raw mut all), 0);
+            (0..8 * size).filter(|&core| libc::CPU_ISSET(core, &all)).collect()
+        }
+    }
+
+    /// Seen red with the cores not given back.
+    #[test]
+    fn a_thread_that_moves_may_use_all_cores_again() {
+        let before = allowed();
+        for steps in 0..5 {
+            let own = core().unwrap();
+            move_from(own, steps);
+            assert_eq!(allowed(), before);
+        }
+        move_from(usize::MAX, 1);
+        assert_eq!(allowed(), before);
     }
 }
