@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 const LOOKS: u32 = 8_000;
 /// Looks for the threads of a team that starts, before its leader lets them have the core.
 const LOOKS_AT_START: u32 = 500;
+/// Its sleep between two looks.
+const NAP: Duration = Duration::from_micros(10);
 /// The longest time that a leader waits for them.
 const START: Duration = Duration::from_millis(2);
 
@@ -91,8 +93,6 @@ pub(crate) struct Shared {
     core: Option<usize>,
     /// Threads that have arrived.
     arrived: AtomicUsize,
-    /// The thread of the call.
-    leader: OnceLock<Thread>,
     /// Number of the pass, from 1 on.
     number: AtomicUsize,
     pass: Mutex<Option<Pass>>,
@@ -119,7 +119,6 @@ impl Shared {
             looks: if threads < cores { LOOKS } else { 0 },
             core: core(),
             arrived: AtomicUsize::new(0),
-            leader: OnceLock::new(),
             number: AtomicUsize::new(0),
             pass: Mutex::new(None),
             changed: Condvar::new(),
@@ -157,16 +156,16 @@ impl Shared {
     }
 
     /// Waits a moment for the threads of a team that starts: one that begins its life on the core of this thread
-    /// needs it to leave ([`move_from`]).
+    /// needs it to leave ([`move_from`]). Sleeps instead of being woken: who is woken by a thread may move to
+    /// its core.
     fn wait_for_arrival(&self) {
-        _ = self.leader.set(thread::current());
-        let away = || self.arrived.load(Ordering::SeqCst) < self.threads;
+        let away = || self.arrived.load(Ordering::Relaxed) < self.threads;
         for _ in (0..LOOKS_AT_START).take_while(|_| away()) {
             std::hint::spin_loop();
         }
         let began = Instant::now();
-        while let Some(left) = START.checked_sub(began.elapsed()).filter(|_| away()) {
-            thread::park_timeout(left);
+        while away() && began.elapsed() < START {
+            thread::sleep(NAP);
         }
     }
 
@@ -246,11 +245,7 @@ impl Shared {
         if let Some(core) = self.core {
             move_from(core, worker);
         }
-        if self.arrived.fetch_add(1, Ordering::SeqCst) + 1 == self.threads
-            && let Some(leader) = self.leader.get()
-        {
-            leader.unpark();
-        }
+        self.arrived.fetch_add(1, Ordering::Relaxed);
         let mut seen = 0;
         while let Some((number, pass)) = self.next(seen) {
             seen = number;
