@@ -58,10 +58,7 @@ where
     W: Send,
     E: WorkerError,
 {
-    let others = threads.max(1) - 1;
-    let (first, mut rest) = run_beside(others, || work(0), |worker| work(worker + 1))?;
-    rest.insert(0, first);
-    Ok(rest)
+    run_all(false, threads, work)
 }
 
 /// As [`run_workers`], for workers that draw what they do from a common stock, and none of which waits for
@@ -78,12 +75,20 @@ where
     W: Send,
     E: WorkerError,
 {
+    run_all(true, threads, work)
+}
+
+fn run_all<W, E>(
+    share: bool,
+    threads: usize,
+    work: impl Fn(usize) -> Result<W, E> + Sync,
+) -> Result<Vec<W>, E>
+where
+    W: Send,
+    E: WorkerError,
+{
     let others = threads.max(1) - 1;
-    let Some(team) = Shared::of_call(others).filter(|_| others > 0) else {
-        return run_workers(threads, work);
-    };
-    let run = |worker| work(worker + 1);
-    let (first, mut rest) = run_by_team((&team, true), others, || work(0), run)?;
+    let (first, mut rest) = run_team(share, others, || work(0), |worker| work(worker + 1))?;
     rest.insert(0, first);
     Ok(rest)
 }
@@ -102,12 +107,26 @@ where
     W: Send,
     E: WorkerError,
 {
+    run_team(false, threads, lead, work)
+}
+
+/// [`run_beside`], whose workers share what there is to do or not.
+fn run_team<L, W, E>(
+    share: bool,
+    threads: usize,
+    lead: impl FnOnce() -> Result<L, E>,
+    work: impl Fn(usize) -> Result<W, E> + Sync,
+) -> Result<(L, Vec<W>), E>
+where
+    W: Send,
+    E: WorkerError,
+{
     let failures = AtomicUsize::new(0);
     if threads == 0 {
         return settle(judged(&failures, lead), Vec::new());
     }
     if let Some(team) = Shared::of_call(threads) {
-        return run_by_team((&team, false), threads, lead, work);
+        return run_by_team((&team, share), threads, lead, work);
     }
     let gate = Gate::default();
     std::thread::scope(|scope| {
