@@ -22,8 +22,6 @@ from harness.product import NAKSHI
 
 IMPORT_CAP = 1 << 30
 RUN_CAP = 2 << 30
-#: Iterations of PageRank that a run makes; the table shows one of them.
-ITERATIONS = kernels.ITERATIONS
 
 
 @dataclass
@@ -113,7 +111,7 @@ def write(rows: list[Row], options: argparse.Namespace) -> None:
     conditions = [
         f"threads: {options.threads}; generator and import share a cgroup of 1 GiB, a run has one of 2 GiB",
         "runs are cold, from the SSD, with the smallest budget that `nakshi estimate` allows; "
-        f"PageRank: {ITERATIONS} iterations, BC: one source",
+        f"PageRank: {kernels.ITERATIONS} iterations, BC: one source",
         "`against`: seconds an edge against the first scale",
     ]
     page = Study("billions", "Two billion edges", options, conditions)

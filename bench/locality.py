@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import time
 from pathlib import Path
 
 import nakshi
-from harness import Study, measure, study, tables
+from harness import Study, measure, study
 from systems.packages import PROGRAMS, Environment
 
 #: Vertices, mean degree and exponent.
@@ -30,7 +29,6 @@ def main() -> None:
     conditions = [
         f"{options.threads} threads; medians of {options.seeds} graphs of different seeds",
         "clustering: mean of all vertices with two neighbours or more; exponent: as `nakshi run power-law` fits it",
-        "seconds: Nakshi with writing the edges as text, NetworKit into memory",
         f"NetworKit {peers.version('networkit')}: HyperbolicGenerator of temperature 0",
     ]
     page = Study("locality", "Graphs with locality", options, conditions)
@@ -41,7 +39,7 @@ def main() -> None:
         for name, make in (("Nakshi", ours), ("NetworKit", theirs)):
             found = [make(peers, given, seed, options) for seed in range(1, options.seeds + 1)]
             told = [measure.median(list(values)) for values in zip(*found)]
-            mean, largest, clustering, fitted, seconds = told
+            mean, largest, clustering, fitted = told
             rows.append(
                 [
                     f"{given[0]:,}, degree {degree}, exponent {exponent}",
@@ -50,10 +48,9 @@ def main() -> None:
                     f"{largest:,.0f}",
                     f"{clustering:.3f}",
                     f"{fitted:.2f}",
-                    tables.seconds(seconds),
                 ]
             )
-    head = ["Asked for", "", "mean degree", "largest degree", "clustering", "exponent", "s"]
+    head = ["Asked for", "", "mean degree", "largest degree", "clustering", "exponent"]
     page.section("Statistics", head, rows)
     page.write()
 
@@ -62,10 +59,9 @@ Given = tuple[int, float, float]
 
 
 def ours(_: Environment, given: Given, seed: int, options: argparse.Namespace) -> list[float]:
-    """Statistics of a graph of Nakshi's, and the seconds to generate it."""
+    """Statistics of a graph of Nakshi's."""
     edges = options.work / "hyperbolic.tsv"
     vertices, degree, exponent = given
-    began = time.perf_counter()
     nakshi.generate(
         "hyperbolic",
         edges,
@@ -75,15 +71,15 @@ def ours(_: Environment, given: Given, seed: int, options: argparse.Namespace) -
         seed=seed,
         threads=options.threads,
     )
-    return [*statistics(edges, vertices), time.perf_counter() - began]
+    return statistics(edges, vertices)
 
 
 def theirs(peers: Environment, given: Given, seed: int, options: argparse.Namespace) -> list[float]:
     """The same of NetworKit's."""
     edges = options.work / "networkit.tsv"
     words = [PROGRAMS / "hyperbolic.py", *given, seed, options.threads, edges]
-    answer, _ = peers.ask(words, options.threads)
-    return [*statistics(edges, given[0]), answer["seconds"]]
+    peers.ask(words, options.threads)
+    return statistics(edges, given[0])
 
 
 def statistics(edges: Path, vertices: int) -> list[float]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -68,7 +67,7 @@ def generated(options: argparse.Namespace) -> Path:
     path: Path = options.work / f"{GENERATED}-{options.edges}.tsv"
     if not path.exists():
         size = ["--vertices", str(vertices), "--degree", str(DEGREE)]
-        subprocess.run([*product.NAKSHI, "generate", GENERATED, *size, str(path)], check=True)
+        product.nakshi("generate", GENERATED, *size, path, threads=options.threads)
     return path
 
 
