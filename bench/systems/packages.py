@@ -58,12 +58,19 @@ class Environment:
         ).stdout.strip()
 
     def run(
-        self, peer: str, kernel: str, graph: Graph, threads: int, runs: int, timeout: float
+        self,
+        peer: str,
+        kernel: str,
+        graph: Graph,
+        threads: int,
+        runs: int,
+        timeout: float,
+        program: str = "kernels.py",
     ) -> Timing:
-        """Loads the graph once and repeats the kernel, inside a time limit."""
+        """Loads the graph once and repeats the kernel by a program of ``bench/peers``, inside a time limit."""
         if peer in self.missing:
             raise measure.Skipped(f"does not install: {self.missing[peer]}")
-        words = [PROGRAMS / "kernels.py", peer, kernel, graph.folder, graph.source, threads, runs]
+        words = [PROGRAMS / program, peer, kernel, graph.folder, graph.source, threads, runs]
         words += ["directed"] if graph.directed else []
         answer, ran = self.ask(words, threads, timeout)
         command = " ".join(map(str, [self.python, *words]))

@@ -13,6 +13,7 @@ Format = Literal[
     "in-adjacency",
     "matrix-market",
     "metis",
+    "webgraph",
     "graphalytics",
     "parquet",
     "arrow",

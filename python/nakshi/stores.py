@@ -95,9 +95,10 @@ def build(
         edges: one of
 
             - a file's path, or a list of them: edge lists (CSV, TSV, SNAP, KONECT), adjacency
-              lists, Matrix Market, METIS, Graphalytics, Parquet, Arrow, also compressed with gzip
-              or zstd; ``"-"`` is standard input; archives of KONECT (``.tar.bz2``), whose headers
-              say whether edges have a direction;
+              lists, Matrix Market, METIS, WebGraph (``NAME.graph`` with ``NAME.properties`` beside
+              it), Graphalytics, Parquet, Arrow, also compressed with gzip or zstd; ``"-"`` is
+              standard input; archives of KONECT (``.tar.bz2``), whose headers say whether edges
+              have a direction;
             - a folder that ``EXPORT DATABASE`` of Kuzu or Ladybug wrote, with CSV, Parquet or
               icebug-disk: its tables become labels, types of edges and properties; ids are its keys,
               or ``Table:key`` where there are several tables of nodes;

@@ -50,7 +50,7 @@ pub fn manifest(bytes: &[u8]) {
 macro_rules! imports {
     ($($(#[$about:meta])* $target:ident: $name:literal, $format:ident;)*) => {
         $($(#[$about])* pub fn $target(bytes: &[u8]) {
-            through_import(bytes, $name, Format::$format);
+            through_import(&[($name, bytes)], Format::$format);
         })*
     };
 }
@@ -74,22 +74,29 @@ imports! {
 
 /// Imports bytes as a gzip member that holds an edge list.
 pub fn gzip(bytes: &[u8]) {
-    through_import(&[&[0x1f, 0x8b], bytes].concat(), "edges.tsv.gz", Format::Auto);
+    through_import(&[("edges.tsv.gz", &[&[0x1f, 0x8b], bytes].concat())], Format::Auto);
 }
 
 /// Imports bytes as a zstd frame that holds an edge list.
 pub fn zstd(bytes: &[u8]) {
-    through_import(&[&[0x28, 0xb5, 0x2f, 0xfd], bytes].concat(), "edges.tsv.zst", Format::Auto);
+    let frame = [&[0x28, 0xb5, 0x2f, 0xfd], bytes].concat();
+    through_import(&[("edges.tsv.zst", &frame)], Format::Auto);
 }
 
-/// Writes the bytes to a file, imports it with the smallest memory, and reads the whole result. The
-/// parity of the first byte decides if edges have a direction.
-fn through_import(bytes: &[u8], name: &str, format: Format) {
+/// Imports bytes as a graph of WebGraph's, whose file of properties they have up to the first zero.
+pub fn webgraph(bytes: &[u8]) {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    let (properties, graph) = (&bytes[..end], &bytes[(end + 1).min(bytes.len())..]);
+    through_import(&[("g.graph", graph), ("g.properties", properties)], Format::WebGraph);
+}
+
+/// Writes files, imports the first with the smallest memory, and reads the whole result. The parity of its
+/// first byte decides if edges have a direction.
+fn through_import(files: &[(&str, &[u8])], format: Format) {
     let folder = ScratchFolder::new();
+    let written = |(name, bytes): &(&str, &[u8])| std::fs::write(folder.0.join(name), bytes).is_ok();
+    let Some((name, bytes)) = files.first().filter(|_| files.iter().all(written)) else { return };
     let (input, store) = (folder.0.join(name), folder.0.join("graph.nakshi"));
-    if std::fs::write(&input, bytes).is_err() {
-        return;
-    }
     let options = ImportOptions {
         directed: bytes.first().is_none_or(|byte| byte % 2 == 0),
         format,
@@ -101,7 +108,7 @@ fn through_import(bytes: &[u8], name: &str, format: Format) {
     let report = import(vec![Input::Path(input)], &store, &options, &Hooks::default());
     let Ok(report) = report else {
         let left = std::fs::read_dir(&folder.0).map_or(0, Iterator::count);
-        assert_eq!(left, 1, "a failed import leaves its input and nothing else");
+        assert_eq!(left, files.len(), "a failed import leaves its input and nothing else");
         return;
     };
     let opened = Store::open(&store, &OpenOptions::default()).expect("what was imported opens");

@@ -10,13 +10,14 @@ use nakshi_store::fuzzing::{self, Mutations};
 /// A target by name, as in `fuzz/fuzz_targets`.
 type Target = fn(&[u8]);
 
-const TARGETS: [(&str, Target, usize); 11] = [
+const TARGETS: [(&str, Target, usize); 12] = [
     ("list", fuzzing::list, 2000),
     ("manifest", fuzzing::manifest, 500),
     ("edge_list", fuzzing::edge_list, 6),
     ("adjacency", fuzzing::adjacency, 4),
     ("matrix_market", fuzzing::matrix_market, 4),
     ("metis", fuzzing::metis, 4),
+    ("webgraph", fuzzing::webgraph, 12),
     ("graphalytics", fuzzing::graphalytics, 4),
     ("parquet", fuzzing::parquet, 12),
     ("arrow", fuzzing::arrow, 12),

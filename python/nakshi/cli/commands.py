@@ -100,9 +100,9 @@ def import_(
     """Import EDGES into a new STORE ("-" is standard input).
 
     Reads edge lists (CSV, TSV, SNAP, KONECT), adjacency lists, Matrix Market, METIS,
-    Graphalytics, Parquet and Arrow, also compressed with gzip or zstd, and folders that
-    EXPORT DATABASE of Kuzu and Ladybug writes, of any size under --memory. Until it is
-    complete nothing appears at STORE.
+    WebGraph (NAME.graph with NAME.properties), Graphalytics, Parquet and Arrow, also
+    compressed with gzip or zstd, and folders that EXPORT DATABASE of Kuzu and Ladybug
+    writes, of any size under --memory. Until it is complete nothing appears at STORE.
     """
     from .. import kuzu
     from ..stores import report

@@ -21,6 +21,9 @@ pub enum Format {
     MatrixMarket,
     /// METIS / Chaco graph file.
     Metis,
+    /// WebGraph's BVGraph: `NAME.graph`, with `NAME.properties` beside it.
+    #[serde(rename = "webgraph")]
+    WebGraph,
     /// LDBC Graphalytics: `NAME.e`, with `NAME.v` beside it.
     Graphalytics,
     /// Apache Parquet.
@@ -40,13 +43,14 @@ impl std::str::FromStr for Format {
             "in-adjacency" => Self::InAdjacency,
             "matrix-market" | "mtx" => Self::MatrixMarket,
             "metis" => Self::Metis,
+            "webgraph" | "bvgraph" | "bv" => Self::WebGraph,
             "graphalytics" => Self::Graphalytics,
             "parquet" => Self::Parquet,
             "arrow" | "ipc" | "feather" => Self::Arrow,
             _ => {
                 return Err(crate::Error::Invalid(format!(
                     "unknown format '{name}'; choose auto, edge-list, adjacency, in-adjacency, matrix-market, \
-                     metis, graphalytics, parquet or arrow"
+                     metis, webgraph, graphalytics, parquet or arrow"
                 )));
             }
         })

@@ -9,3 +9,4 @@ mod invariance;
 mod memory;
 mod model;
 mod scratch;
+mod webgraph;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::webgraph::properties_beside;
 use crate::import::Format;
 
 /// Chooses a format by the first bytes, then by the name without `.gz` or `.zst`.
@@ -19,6 +20,7 @@ pub(crate) fn detect(path: &Path, head: &[u8]) -> Format {
     let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
     match name.rsplit_once('.').map(|(_, extension)| extension) {
         Some("mtx") => Format::MatrixMarket,
+        Some("graph") if properties_beside(path).is_some() => Format::WebGraph,
         Some("metis" | "graph") => Format::Metis,
         Some("adj" | "adjlist") => Format::Adjacency,
         Some("parquet" | "pq") => Format::Parquet,

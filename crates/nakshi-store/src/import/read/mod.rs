@@ -12,8 +12,9 @@
 //! - `section`: the lines of a part of a file
 //! - `blocks`: text as blocks of whole lines
 //! - `header`, `fields`, `weight`: columns, separators, numbers
-//! - `edge_list`, `vertex_list`, `adjacency`, `matrix_market`, `metis`, `arrow`, `ipc`, `arrays`:
-//!   formats
+//! - `edge_list`, `vertex_list`, `adjacency`, `matrix_market`, `metis`, `webgraph`, `arrow`, `ipc`,
+//!   `arrays`: formats
+//! - `bits`: the codes of integers in a graph of WebGraph's
 //! - `seekable`, `thrift`: Parquet and Arrow files, whose lengths are checked before use
 //! - `batch`: the edges and vertices of a piece
 
@@ -21,6 +22,7 @@ mod adjacency;
 mod arrays;
 mod arrow;
 mod batch;
+mod bits;
 mod blocks;
 mod edge_list;
 mod fields;
@@ -36,6 +38,7 @@ mod seekable;
 mod task;
 mod thrift;
 mod vertex_list;
+mod webgraph;
 mod weight;
 
 use std::io::Read;
@@ -164,6 +167,7 @@ pub(crate) fn file<'a>(
         }
         Format::MatrixMarket => matrix_market::feed(path, opened.reader, options),
         Format::Metis => Ok(metis::feed(path, opened.reader, options)),
+        Format::WebGraph => webgraph::feed(path, opened.reader, options),
         Format::Parquet => arrow::parquet(path, opened, options),
         Format::Arrow => arrow::ipc_feed(path, opened, options),
     }
