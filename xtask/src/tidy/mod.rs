@@ -8,15 +8,17 @@
 //! - [`width`]: lines of Markdown of at most 100 columns, tables, code and links aside;
 //! - [`safety`]: `unsafe` only in the named places, each with its SAFETY comment;
 //! - [`promises`]: no TODO and no ignored test without its reason;
+//! - [`builds`]: the package and the tests build each dependency once;
 //! - [`lexer`]: blanks out strings and comments, so that the rules see code only.
 //!
-//! Every rule takes the [`Tree`] and returns [`Finding`]s, so that its tests plant a violation
+//! Every rule but the last takes the [`Tree`] and returns [`Finding`]s, so that its tests plant a violation
 //! in a tree of their own and see it found.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+mod builds;
 mod layers;
 mod lexer;
 mod links;
@@ -119,7 +121,14 @@ pub fn command(root: &Path) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let findings = check(&tree);
+    let mut findings = check(&tree);
+    match builds::check(root) {
+        Ok(found) => findings.extend(found),
+        Err(error) => {
+            eprintln!("tidy: cannot list the dependencies: {error}");
+            return ExitCode::FAILURE;
+        }
+    }
     for Finding { path, line, message } in &findings {
         println!("{path}:{line}: {message}");
     }
