@@ -13,6 +13,8 @@ LOGS := $(TARGET)/logs
 PROFILE := --release
 # Seconds after which a hanging test ends the run, which says where each thread stands.
 TEST_TIMEOUT := $(shell expr 900 '*' $(or $(NAKSHI_TEST_SCALE),1))
+# Files of Python tests that run at a time; most tests wait for processes that they started.
+TEST_FILES := 2
 # Runs maturin; what it says is shown only if it fails.
 quietly = $(PYTHON) -m maturin $(1) --quiet >$(LOGS)/maturin.log 2>&1 || { cat $(LOGS)/maturin.log; exit 1; }
 pip = $(PYTHON) -m pip install --quiet --disable-pip-version-check
@@ -57,7 +59,8 @@ test-rust: $(LOGS) ## unit, property and fault tests of the crates
 
 .PHONY: test-python
 test-python: build $(LOGS) ## the package, the CLI, whole-process faults, the README
-	@$(PYTHON) -m pytest tests python/tests --timeout $(TEST_TIMEOUT) --timeout-method thread $(PYTEST) 2>&1 | tee $(LOGS)/python.log
+	@$(PYTHON) -m pytest tests python/tests --numprocesses $(TEST_FILES) --dist loadfile \
+	    --timeout $(TEST_TIMEOUT) --timeout-method thread $(PYTEST) 2>&1 | tee $(LOGS)/python.log
 
 .PHONY: drivers
 drivers: build ## scenarios with Neo4j's drivers; writes docs/results/drivers.md (DRIVERS="--drivers go")

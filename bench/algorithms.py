@@ -201,7 +201,9 @@ class Row:
         names = FREE & set(self.answers["nakshi"])
         found = []
         for name in sorted(names):
-            values = [self.answers[who].get(name) for who in ("nakshi", *PEERS) if who in self.answers]
+            values = [
+                self.answers[who].get(name) for who in ("nakshi", *PEERS) if who in self.answers
+            ]
             found.append(f"{name} " + ", ".join(f"{v:.4g}" for v in values if v is not None))
         return found
 
@@ -311,9 +313,7 @@ def inputs(options: argparse.Namespace) -> list[graphs.Graph]:
         if name.startswith("kron"):
             scale = int(name.removeprefix("kron"))
             nakshi_words = harness.product.NAKSHI
-            found.append(
-                graphs.kronecker(scale, options.work, options.gapbs, nakshi_words, None)
-            )
+            found.append(graphs.kronecker(scale, options.work, options.gapbs, nakshi_words, None))
         else:
             file, directed = GRAPHS[name]
             found.append(graphs.from_edges(name, options.data / file, options.work, None, directed))
@@ -326,7 +326,9 @@ def main() -> None:
     usual = "facebook100,cnr-2000"
     parser.add_argument("--graphs", default=usual, help=f"of {','.join(GRAPHS)},kronN")
     parser.add_argument("--algorithms", default=",".join(case.name for case in CASES))
-    parser.add_argument("--gapbs", type=Path, help="folder of gapbs's programs, for its Kronecker graphs")
+    parser.add_argument(
+        "--gapbs", type=Path, help="folder of gapbs's programs, for its Kronecker graphs"
+    )
     parser.add_argument("--timeout", type=float, default=300, help="seconds of a peer")
     options = study.options(parser)
     page = Study(options)

@@ -94,7 +94,8 @@ pub fn webgraph(bytes: &[u8]) {
 /// first byte decides if edges have a direction.
 fn through_import(files: &[(&str, &[u8])], format: Format) {
     let folder = ScratchFolder::new();
-    let written = |(name, bytes): &(&str, &[u8])| std::fs::write(folder.0.join(name), bytes).is_ok();
+    let written =
+        |(name, bytes): &(&str, &[u8])| std::fs::write(folder.0.join(name), bytes).is_ok();
     let Some((name, bytes)) = files.first().filter(|_| files.iter().all(written)) else { return };
     let (input, store) = (folder.0.join(name), folder.0.join("graph.nakshi"));
     let options = ImportOptions {

@@ -43,8 +43,7 @@ fn fixture(name: &str) -> (Vec<u8>, String) {
 /// The graph as text has it; 400 vertices, some without an edge.
 fn expected() -> Model {
     let text = std::fs::read_to_string(folder().join("edges.tsv")).unwrap();
-    let edges: Vec<(&str, &str)> =
-        text.lines().filter_map(|line| line.split_once('\t')).collect();
+    let edges: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once('\t')).collect();
     let vertices: Vec<String> = (0..400).map(|v: u32| v.to_string()).collect();
     Model::new(true, &edges, &vertices.iter().map(String::as_str).collect::<Vec<_>>())
 }
@@ -68,7 +67,8 @@ fn compressed_and_undirected() {
     let file = place.path().join("g.graph.zst");
     std::fs::write(&file, zstd::encode_all(graph.as_slice(), 1).unwrap()).unwrap();
     std::fs::write(place.path().join("g.properties"), &properties).unwrap();
-    let (model, _) = round(vec![file.as_path().into()], &place.path().join("s"), &options()).unwrap();
+    let (model, _) =
+        round(vec![file.as_path().into()], &place.path().join("s"), &options()).unwrap();
     assert!(model == expected());
     let undirected = ImportOptions { directed: false, ..options() };
     let (model, _) = imported(&graph, &properties, &undirected).unwrap();
@@ -112,8 +112,11 @@ fn a_list_beyond_the_memory() {
         bits.push_str(&digits);
     }
     bits.push_str(&"0".repeat(8 - bits.len() % 8));
-    let bytes: Vec<u8> =
-        bits.as_bytes().chunks(8).map(|byte| byte.iter().fold(0, |sum, b| sum * 2 + b - b'0')).collect();
+    let bytes: Vec<u8> = bits
+        .as_bytes()
+        .chunks(8)
+        .map(|byte| byte.iter().fold(0, |sum, b| sum * 2 + (b - b'0')))
+        .collect();
     let error = imported(&bytes, properties, &options()).unwrap_err().to_string();
     assert!(error.contains("which a quarter of the memory does not hold"), "{error}");
 }

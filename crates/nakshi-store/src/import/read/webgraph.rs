@@ -38,7 +38,8 @@ struct Properties {
 /// Returns the file of properties beside a `.graph` file, compressed or not, whatever its class.
 pub(crate) fn properties_beside(graph: &Path) -> Option<PathBuf> {
     let name = graph.file_name()?.to_str()?;
-    let stem = [".graph", ".graph.gz", ".graph.zst"].iter().find_map(|end| name.strip_suffix(end))?;
+    let stem =
+        [".graph", ".graph.gz", ".graph.zst"].iter().find_map(|end| name.strip_suffix(end))?;
     let beside = graph.with_file_name(format!("{stem}.properties"));
     beside.is_file().then_some(beside)
 }
@@ -320,7 +321,8 @@ impl<'a> Lists<'a> {
         let mut rest = other;
         for block in 0..blocks {
             let length = self.read(self.properties.blocks)? + u64::from(block > 0);
-            let Some((now, then)) = usize::try_from(length).ok().and_then(|at| rest.split_at_checked(at))
+            let Some((now, then)) =
+                usize::try_from(length).ok().and_then(|at| rest.split_at_checked(at))
             else {
                 return Err(self.damaged("copies more than there is"));
             };
@@ -439,7 +441,10 @@ mod tests {
             (OLD.replace("nodes=5", "nodes=4294967297"), "this version holds up to 2^32"),
             (OLD.replace("arcs=7", "arcs=x"), "arcs is 'x', not a number"),
             (OLD.replace("zetak=4", "zetak=0"), "zetak is not between 1 and 32"),
-            (format!("{OLD}RESIDUALS_GOLOMB"), "the compression flag RESIDUALS_GOLOMB is not known"),
+            (
+                format!("{OLD}RESIDUALS_GOLOMB"),
+                "the compression flag RESIDUALS_GOLOMB is not known",
+            ),
             (format!("{OLD}\nendianness=little\n"), "the order of bytes is little; only big"),
         ] {
             let error = Properties::parse(&text).unwrap_err();
