@@ -161,8 +161,8 @@ class Study(harness.Study):
         conditions = [
             f"{options.threads} threads; {'; '.join(versions)}",
             "seconds of a run after the first, without opening the store or loading the graph",
-            "SSD: the smallest budget that `nakshi estimate` allows, and the page cache of the system as the "
-            "runs before left it",
+            "SSD: the smallest budget that `nakshi estimate` allows, for communities a quarter more until it "
+            "suffices; the page cache of the system as the runs before left it",
             f"a peer that takes over {options.timeout:.0f} s is stopped",
         ]
         super().__init__("algorithms", "Algorithms beside other systems", options, conditions)
@@ -223,7 +223,13 @@ def ours(
             how = {"engine": engine, "threads": options.threads, "memory": budget}
             return opened.run(name, progress=False, **how, **given)
 
-        once()
+        while True:
+            try:
+                once()
+                break
+            except nakshi.BudgetError:
+                # The memory for graphs of communities is not known before.
+                budget = budget * 5 // 4
         results = measure.repeat(once, warm.seconds, options.runs)
         answer = case.answer(opened, results[-1])
     return measure.median([warm.seconds(result) for result in results]), answer

@@ -95,12 +95,6 @@ class Networkit:
         found = self.nk.centrality.EigenvectorCentrality(self.g, 1e-6).run()
         return lambda: {"top": best(found.scores())}
 
-    def katz(self, _source):
-        self.undirected()
-        degrees = [self.g.degree(v) for v in self.g.iterNodes()]
-        found = self.nk.centrality.KatzCentrality(self.g, 0.5 / max(degrees), 1.0, 1e-9).run()
-        return lambda: {"top": best(found.scores())}
-
     def eccentricity(self, source):
         self.undirected()
         found = self.nk.distance.Eccentricity.getValue(self.g, source)

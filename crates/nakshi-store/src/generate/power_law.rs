@@ -15,7 +15,8 @@ pub struct PowerLaw {
     pub vertices: u64,
     /// Number of edges, duplicates and self-loops included.
     pub edges: u64,
-    /// Exponent of the density of degrees, above 2. Social networks have 2.1 to 3.
+    /// Exponent of the density of degrees, above 2; at 2 and below one vertex would have all edges.
+    /// Social networks have 2.1 to 3.
     pub exponent: f64,
     /// Seed.
     pub seed: u64,
@@ -28,7 +29,7 @@ impl Generator for PowerLaw {
 
     fn piece(&self, number: u64, edges: &mut Vec<[u64; 2]>) {
         // The sum of weights up to rank x grows with x^(1 - 1/(exponent - 1)); this inverts it.
-        let exponent = self.exponent.max(2.01);
+        let exponent = self.exponent.max(2.0 + 1e-9);
         let power = 1.0 / (1.0 - 1.0 / (exponent - 1.0));
         let shuffle = Shuffle::new(self.vertices, self.seed);
         for edge in number * PIECE..((number + 1) * PIECE).min(self.edges) {
