@@ -1,8 +1,8 @@
 //! *Gather*: the lists of selected vertices, with merged reads.
 //!
-//! Per chunk of the file the cheaper way is taken: a chunk in which the selected lists
-//! are dense is read whole and past the cache, as by a scan; where they are sparse, their
-//! pages are requested one by one through the page cache, sorted and merged. A chunk that
+//! Per chunk of the file the cheaper way is taken: a chunk of which the selected lists take
+//! most pages, or many places, is read whole and past the cache, as by a scan; otherwise their
+//! pages are requested through the page cache, sorted and merged. A chunk that
 //! is in memory anyway is not read at all. Since pages
 //! with a small gap between them are read in one request, a gather never costs much more
 //! than a scan.
@@ -15,10 +15,11 @@ use crate::scan::run;
 use crate::shared::prefetch;
 use crate::source::chunks::{View, column_weights};
 use crate::source::weights::Weights;
-use crate::source::{Data, Side, unit_weights, within};
+use crate::source::{Data, GATHER_GAP_BYTES, Side, unit_weights, within};
 use crate::vertex_set::VertexSet;
 use nakshi_io::{CachedReader, PageSlice, Request};
 use nakshi_store::{DecodedLists, Direction, List, VertexId};
+use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Bytes of lists below which a pass is not worth a second thread.
@@ -31,8 +32,8 @@ const BATCH: usize = 1024;
 const BATCH_BYTES: u64 = 64 << 10;
 /// Lists in memory whose first bytes the processor fetches while it visits others.
 pub(crate) const AHEAD: usize = 64;
-/// A whole chunk costs as much as this many requests of one page.
-const DENSE: usize = 16;
+/// So many lists through the page cache cost as much as to read a page.
+const LISTS_PER_PAGE: u64 = 16;
 
 impl Graph {
     /// Visits the list of every vertex of `set` exactly once; empty lists too. Reads of
@@ -118,12 +119,9 @@ impl Plan {
         for (chunk, pair) in side.chunk_starts().windows(2).enumerate() {
             let &[from, to] = pair else { continue };
             // Lossless: vertices are below 2^32.
-            let members = set.bits().iter_in(from as usize, to as usize);
-            let found = members.take(DENSE).count();
-            if found > 0 {
-                let alone = to == from + 1;
-                let dense = !selective && (found == DENSE || alone);
-                let whole = dense || at_hand(chunk);
+            if set.bits().iter_in(from as usize, to as usize).next().is_some() {
+                let dense = || !selective && is_dense(side, set, from..to);
+                let whole = at_hand(chunk) || dense();
                 if whole { &mut plan.dense } else { &mut plan.sparse }.push(chunk);
             }
         }
@@ -169,10 +167,13 @@ impl Plan {
         share_work(threads, |worker| {
             let mut w = init(worker);
             let mut work = || -> Result<()> {
+                // The other workers may have taken all chunks before this one began.
+                let Some(first) = tickets.draw() else { return Ok(()) };
                 let mut reader = ListReader::new(side, cx)?;
                 let mut requests = Vec::with_capacity(BATCH);
                 let mut bytes = 0;
-                while let Some(ticket) = tickets.draw() {
+                let later = std::iter::from_fn(|| tickets.draw());
+                for ticket in std::iter::once(first).chain(later) {
                     cx.check()?;
                     let starts =
                         self.sparse.get(ticket).and_then(|&k| side.chunk_starts().get(k..k + 2));
@@ -196,6 +197,37 @@ impl Plan {
             Ok(w)
         })
     }
+}
+
+/// Returns true if to read a whole chunk costs less than to request the pages of its members. Members of a
+/// search are often neighbours, so that few pages have the lists of many.
+fn is_dense(side: &Side, set: &VertexSet, chunk: Range<u64>) -> bool {
+    if chunk.end == chunk.start + 1 {
+        return true;
+    }
+    let page = u64::from(side.page_size());
+    let pages = |bytes: Range<u64>| bytes.start / page..bytes.end.div_ceil(page);
+    // Pages that take as long as a request.
+    let request = u64::from(GATHER_GAP_BYTES).div_ceil(page);
+    let all = pages(side.bytes(chunk.clone()));
+    let whole = request + all.end - all.start;
+    let (mut cost, mut behind) = (0, 0);
+    // Lossless: vertices are below 2^32.
+    for (before, v) in (0..).zip(set.bits().iter_in(chunk.start as usize, chunk.end as usize)) {
+        let extent = side.extent(v as u64);
+        if extent.is_empty() {
+            continue;
+        }
+        let own = pages(extent);
+        // Pages between two requests are read along, if they are few.
+        let apart = cost == 0 || own.start > behind + request;
+        cost += if apart { request + own.end - own.start } else { own.end.saturating_sub(behind) };
+        behind = own.end.max(behind);
+        if cost + before / LISTS_PER_PAGE >= whole {
+            return true;
+        }
+    }
+    false
 }
 
 /// Reader of lists of arbitrary vertices for one worker; see [`Graph::reader`].

@@ -209,6 +209,31 @@ fn a_share_of_the_chunks_is_read_twice_only() {
     }
 }
 
+/// Two hundred neighbours cost the pages of their lists, vertices all over the graph cost all of it. Seen red
+/// with chunks of 16 members read whole.
+#[test]
+fn neighbours_are_read_by_their_pages() {
+    let sample = power_law(150_000, 600_000, true, 5);
+    let graph =
+        Graph::from_edges_on_ssd(sample.n, &sample.edges, true, None, 1 << 14, &|b| b).unwrap();
+    let bytes = |vertices: &mut dyn Iterator<Item = VertexId>| {
+        let (mut set, seen) = (VertexSet::new(sample.n), Seen::new(sample.n));
+        vertices.for_each(|v| {
+            set.insert(v);
+        });
+        let (cx, before) = (Context::new().with_threads(2), graph.io_stats());
+        let visit = |(): &mut (), v, list: &List<'_>| seen.see(v, list);
+        graph.gather(Direction::Out, &set, &cx, |_| (), visit).unwrap();
+        seen.check(&sample.adjacency(), |v| set.contains(v as u32));
+        (graph.io_stats() - before).bytes_read
+    };
+    let near = bytes(&mut (70_000..70_200));
+    assert!(near <= 3 * 4096, "{near}");
+    let all = graph.total_bytes(Direction::Out).unwrap();
+    let spread = bytes(&mut (0..150_000).step_by(20));
+    assert!((all * 3 / 4..all * 3 / 2).contains(&spread), "{spread} of {all}");
+}
+
 /// Chunks of many vertices without lists lie between others, and are not read. Seen red with
 /// the bytes of an empty chunk assumed to be at the end of the file.
 #[test]
