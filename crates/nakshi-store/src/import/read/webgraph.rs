@@ -84,7 +84,11 @@ impl Properties {
             Some(value) => value.parse().map_err(|_| format!("{key} is '{value}', not a number")),
             None => usual.ok_or_else(|| format!("there is no entry {key}")),
         };
-        let class = entry("graphclass").unwrap_or("(none)");
+        let Some(class) = entry("graphclass") else {
+            return Err(
+                "there is no entry graphclass; for a METIS file name the format metis".into()
+            );
+        };
         if !class.ends_with(".BVGraph") {
             return Err(format!("the class of the graph is {class}; only BVGraph is read"));
         }
@@ -438,6 +442,7 @@ mod tests {
         for (text, told) in [
             (OLD.replace("BVGraph\n", "EFGraph\n"), "the class of the graph is it.unimi"),
             (OLD.replace("nodes=5\n", ""), "there is no entry nodes"),
+            (OLD.replace("graphclass", "class"), "for a METIS file name the format metis"),
             (OLD.replace("nodes=5", "nodes=4294967297"), "this version holds up to 2^32"),
             (OLD.replace("arcs=7", "arcs=x"), "arcs is 'x', not a number"),
             (OLD.replace("zetak=4", "zetak=0"), "zetak is not between 1 and 32"),
