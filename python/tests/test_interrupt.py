@@ -125,7 +125,9 @@ def test_ctrl_c_on_the_command_line(large: Path) -> None:
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        time.sleep(1)
+        while len(os.listdir(f"/proc/{process.pid}/task")) == 1:  # until the run has its workers
+            time.sleep(0.01)
+        time.sleep(0.1)
         process.send_signal(signal.SIGINT)
         out, said = process.communicate(timeout=30)
     assert (process.returncode, out, said) == (130, "", "nakshi: interrupted\n")
