@@ -116,7 +116,7 @@ CASES = [
         lambda graph: {"sources": [graph.source], "tolerance": 1e-6, "iterations": 100},
     ),
     Case(
-        "betweenness",
+        "bc",
         "betweenness within 0.01",
         told(most="max"),
         lambda _: {"epsilon": 0.01, "delta": 0.1, "normalized": True},

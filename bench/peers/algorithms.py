@@ -110,7 +110,7 @@ class Networkit:
         found = self.nk.independentset.Luby().run(self.g)
         return lambda: {"members": int(sum(found))}
 
-    def betweenness(self, _source):
+    def bc(self, _source):
         found = self.nk.centrality.KadabraBetweenness(self.g, EPSILON, DELTA).run()
         return lambda: {"most": max(found.scores())}
 
