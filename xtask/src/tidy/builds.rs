@@ -82,7 +82,7 @@ mod tests {
     const PACKAGE: &str = "nakshi v0.1.0 (/here) server\nsyn v3.0.9 full\nserde v1.0.1 derive,std\n\
                            serde_derive v1.0.1 (proc-macro) default\n";
 
-    /// Seen red with the features of the tests alone compared.
+    /// Seen red with every set taken as one that is there.
     #[test]
     fn a_planted_feature_of_the_tests_is_found() {
         let tests = PACKAGE.replace("full", "full,visit");
