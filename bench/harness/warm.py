@@ -80,9 +80,7 @@ def seconds(result: Any) -> float:
 def digest(kernel: str, result: Any) -> kernels.Digest:
     """The part of an answer that gapbs prints, too."""
     if kernel in ("bc", "pagerank"):
-        ids, scores = result.to_numpy()
-        best = np.argsort(scores)[-5:][::-1]
-        return {"top": [[int(ids[k]), float(scores[k])] for k in best]}
+        return top(result)
     names = {
         "bfs": "reached",
         "sssp": "reached",
@@ -90,6 +88,13 @@ def digest(kernel: str, result: Any) -> kernels.Digest:
         "triangles": "triangles",
     }
     return {name: result.summary[name] for name in [names.get(kernel)] if name}
+
+
+def top(result: Any) -> kernels.Digest:
+    """The five best vertices, by the first column."""
+    ids, scores = result.to_numpy()[:2]
+    best = np.argsort(scores)[-5:][::-1]
+    return {"top": [[int(ids[k]), float(scores[k])] for k in best]}
 
 
 def anchor(

@@ -13,22 +13,12 @@ import time
 from pathlib import Path
 
 import numpy as np
+from kernels import Missing, top
 
 #: Algorithms that read the weights.
 WEIGHTED = {"weighted_matching"}
 #: The error and its probability of estimated betweenness, as `bench/algorithms.py` asks for them.
 EPSILON, DELTA = 0.01, 0.1
-
-
-class Missing(Exception):
-    """The peer has no such algorithm; the message says what it lacks."""
-
-
-def best(scores):
-    """The five best vertices with their scores."""
-    scores = np.asarray(scores, dtype=float)
-    order = np.argsort(scores)[::-1][:5]
-    return [[int(v), float(scores[v])] for v in order]
 
 
 class Networkit:
@@ -93,7 +83,7 @@ class Networkit:
 
     def eigenvector(self, _source):
         found = self.nk.centrality.EigenvectorCentrality(self.g, 1e-6).run()
-        return lambda: {"top": best(found.scores())}
+        return lambda: top(found.scores())
 
     def eccentricity(self, source):
         self.undirected()
@@ -180,16 +170,16 @@ class Igraph:
     def eigenvector(self, _source):
         self.undirected()
         found = self.g.eigenvector_centrality()
-        return lambda: {"top": best(found)}
+        return lambda: top(found)
 
     def hits(self, _source):
         found = self.g.hub_score()
         self.g.authority_score()
-        return lambda: {"top": best(found)}
+        return lambda: top(found)
 
     def personalized_pagerank(self, source):
         found = self.g.personalized_pagerank(reset_vertices=[source])
-        return lambda: {"top": best(found)}
+        return lambda: top(found)
 
     def eccentricity(self, source):
         found = self.g.eccentricity([source], mode="all")
