@@ -38,6 +38,10 @@ pub struct Needs {
     pub state_bytes_per_vertex: f64,
     /// Bytes of state that do not depend on the number of vertices.
     pub state_bytes_fixed: u64,
+    /// Bytes of state per vertex that each worker has for itself.
+    pub worker_bytes_per_vertex: f64,
+    /// Bytes of state of each worker that do not depend on the number of vertices.
+    pub worker_bytes_fixed: u64,
     /// Directions whose lists are read.
     pub directions: Vec<Direction>,
     /// The direction that is read only in steps against a search, which selective
@@ -127,8 +131,9 @@ impl Estimate {
     pub fn new(needs: &Needs, summary: &Summary, threads: usize) -> Estimate {
         let threads = threads.max(1) as u64;
         let directions = if summary.directed { needs.directions.len() as u64 } else { 1 };
-        let state = (needs.state_bytes_per_vertex * summary.vertices as f64).ceil() as u64
-            + needs.state_bytes_fixed;
+        let bytes = needs.state_bytes_per_vertex + needs.worker_bytes_per_vertex * threads as f64;
+        let fixed = threads.saturating_mul(needs.worker_bytes_fixed) + needs.state_bytes_fixed;
+        let state = (bytes * summary.vertices as f64).ceil() as u64 + fixed;
         // Heads, and a bit for whether there are more.
         let heads =
             if needs.heads.is_some() { summary.listed * 8 + summary.vertices / 8 } else { 0 };

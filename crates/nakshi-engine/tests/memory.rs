@@ -101,6 +101,7 @@ fn runs() -> Vec<(&'static str, Value)> {
         ("apsp", json!({"sample": 100, "distances": false})),
         ("apsp", json!({"sample": 4, "distances": true})),
         ("bc", json!({"sources": [1]})),
+        ("bc", json!({"epsilon": 0.1})),
         ("bfs", json!({"source": 1})),
         ("bfs", json!({"source": 1, "parents": true})),
         ("bfs", json!({"source": 1, "parents": true, "variant": "vertex"})),

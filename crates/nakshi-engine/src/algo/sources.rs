@@ -7,7 +7,7 @@ use nakshi_store::VertexId;
 use std::collections::BTreeSet;
 
 /// SplitMix64 (Steele, Lea and Flood 2014): a seeded stream of 64-bit numbers.
-struct SplitMix(u64);
+pub(super) struct SplitMix(pub(super) u64);
 
 impl SplitMix {
     fn next(&mut self) -> u64 {
@@ -18,8 +18,13 @@ impl SplitMix {
         z ^ (z >> 31)
     }
 
+    /// Evenly from 0 to 1, without 1.
+    pub(super) fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
     /// Evenly from `0..bound`; `bound` must not be 0.
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
         // Multiply and shift: the bias is below 2^-32 for bounds of 32 bits.
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }

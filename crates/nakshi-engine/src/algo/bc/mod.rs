@@ -12,9 +12,8 @@
 //! paths as a double, which on the way back is replaced by (1 + dependency) / paths, all that the
 //! level above needs, and the score as a double; five bits for sets.
 //!
-//! An error that is asked for gives the number of sources by Hoeffding's inequality, which holds for draws
-//! without replacement, and a union bound over the vertices: U. Brandes, C. Pich, "Centrality estimation
-//! in large networks", Int. J. Bifurcation Chaos 17 (2007).
+//! * [`levels`]: the vertices of a search in the order of visits;
+//! * [`pairs`]: scores within an error that is asked for, by paths between random pairs.
 //!
 //! Scores follow NetworkX: ends do not count, and an undirected path counts once, not
 //! once in each direction. Path counts are exact up to 2^53; beyond, scores carry the
@@ -39,6 +38,7 @@ use nakshi_store::{Direction, List, VertexId};
 use std::ops::Range;
 
 mod levels;
+mod pairs;
 use levels::Levels;
 
 algorithm! {
@@ -51,12 +51,12 @@ algorithm! {
         /// Draw this many at random instead. The sum is then scaled by vertices over sources, so that it
         /// estimates the one over all; 0 draws none.
         pub sample: u32 = 0 => Parameter::INTEGER;
-        /// Draw as many as bring all normalised scores within this of their exact values, with
-        /// probability 1 - delta. 0 draws none.
+        /// Draw shortest paths between pairs of vertices instead, as many as bring all normalised scores
+        /// within this of their exact values, with probability 1 - delta. 0 draws none.
         pub epsilon: f64 = 0.0 => Parameter::NUMBER.at_least(0.0).below(1.0);
         /// Probability with which the error of any score may be larger than epsilon.
         pub delta: f64 = 0.1 => Parameter::NUMBER.above(0.0).below(1.0);
-        /// Seed of the draw.
+        /// Seed of the draw. The paths also depend on the layout of the store.
         pub seed: u64 = 0 => Parameter::INTEGER;
         /// Divide by the number of pairs of other vertices.
         pub normalized: bool = false => Parameter::FLAG;
@@ -65,18 +65,19 @@ algorithm! {
     }
     method: "betweenness";
     citation: "U. Brandes, \"A faster algorithm for betweenness centrality\", J. Math. Sociology 25 (2001); \
-        U. Brandes, C. Pich, \"Centrality estimation in large networks\", Int. J. Bifurcation Chaos 17 (2007)";
+        M. Riondato, E. Kornaropoulos, \"Fast approximation of betweenness centrality through sampling\", \
+        Data Min. Knowl. Discov. 30 (2016)";
     columns: &[
         Output::new("betweenness", "float64", "the score; halved in an undirected graph, where each pair is \
             found from both of its ends"),
     ];
     summary: &[
-        Output::new("sources", "uint64", "sources that were searched from"),
+        Output::new("sources", "uint64", "sources that were searched from, or pairs of vertices that were drawn"),
         Output::new("scale", "float64", "factor by which the sum over the sources was multiplied"),
-        Output::new("depth", "uint64", "levels of the deepest search"),
+        Output::new("depth", "uint64", "levels of the deepest search, or vertices of the longest path that was drawn"),
         Output::new("max", "float64", "the largest score"),
     ];
-    raises: "more than one of sources, sample and epsilon.";
+    raises: "more than one of sources, sample and epsilon, or epsilon with another variant.";
 }
 
 choices! {
@@ -119,6 +120,9 @@ impl Algorithm for Bc {
     type Output = Betweenness;
 
     fn needs(&self, summary: &Summary) -> Needs {
+        if self.epsilon > 0.0 {
+            return pairs::needs(summary);
+        }
         if self.variant == Variant::Block {
             let needs = block_needs(&BlockPaths { source: 0 }, None, summary);
             // The way back keeps levels and paths; and there are the scores.
@@ -139,10 +143,14 @@ impl Algorithm for Bc {
         if let Some(bad) = self.sources.iter().find(|&&s| s as usize >= n) {
             return Err(Error::UnknownVertex { id: bad.to_string() });
         }
-        let wanted = self.draws(n)?;
-        let drawn = wanted > 0;
-        let sources =
-            if drawn { sample(graph, wanted, self.seed, cx)? } else { self.sources.clone() };
+        if self.epsilon > 0.0 {
+            return self.within_error(graph, log, cx);
+        }
+        let drawn = self.sources.is_empty() && self.sample > 0;
+        let sources = match drawn {
+            true => sample(graph, self.sample as usize, self.seed, cx)?,
+            false => self.sources.clone(),
+        };
         let count = if sources.is_empty() { n } else { sources.len() };
         let mut state = match self.variant {
             Variant::Direct => Some(BcState::new(n, count == 1)),
@@ -173,22 +181,28 @@ impl Algorithm for Bc {
 }
 
 impl Bc {
-    /// Sources to draw; 0 if they are given, or all vertices are.
-    fn draws(&self, n: usize) -> Result<usize> {
-        if self.epsilon == 0.0 {
-            return Ok(if self.sources.is_empty() { self.sample as usize } else { 0 });
-        }
+    /// Scores by paths between pairs.
+    fn within_error(
+        &self,
+        graph: &Graph,
+        mut log: IterationLog<'_>,
+        cx: &Context,
+    ) -> Result<Betweenness> {
         if self.sample > 0 || !self.sources.is_empty() {
-            let message = "it chooses the number of sources; leave out sources and sample";
+            let message = "it chooses the number of draws; leave out sources and sample";
             return Err(Error::parameter("epsilon", message));
         }
-        let n = n.max(2) as f64;
-        // A source adds at most n / (n - 1) to the normalised score of a vertex.
-        let range = n / (n - 1.0);
-        let draws =
-            range * range * (2.0 * n / self.delta).ln() / (2.0 * self.epsilon * self.epsilon);
-        // Saturates; no more than all vertices are drawn.
-        Ok(draws.ceil() as usize)
+        if self.variant != Variant::Direct {
+            let message = "it draws paths, which no program does; leave out variant";
+            return Err(Error::parameter("epsilon", message));
+        }
+        let pairs::Counted { counts, draws, longest } = pairs::run(self, graph, &mut log, cx)?;
+        let n = graph.num_vertices() as f64;
+        // A draw stands for its share of all ordered pairs.
+        let scale = self.scale(graph, 0) * n * (n - 1.0) / draws.max(1) as f64;
+        let scores = counts.into_iter().map(|count| scale * count as f64).collect();
+        let depth = u64::from(longest) + 1;
+        Ok(Betweenness { scores, sources: draws, scale, depth, stats: log.finish() })
     }
 
     /// Factor for sums over `sources` drawn (or over all vertices) of a graph.
@@ -613,21 +627,51 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(cases(10)))]
         #[test]
-        fn keeps_to_the_error(sample in graphs(400, 900), seed in 0u64..100) {
-            let graph = sample.graph();
-            let cx = Context::new().with_threads(1);
-            let exact = Bc { normalized: true, ..Bc::default() }.run(&graph, &cx).unwrap();
-            let near = Bc { normalized: true, epsilon: 0.2, delta: 0.01, seed, ..Bc::default() };
-            let near = near.run(&graph, &cx).unwrap();
-            let n = sample.n as f64;
-            let draws = (n / (n - 1.0)).powi(2) * (2.0 * n / 0.01).ln() / 0.08;
-            if sample.n > 2 {
-                prop_assert_eq!(near.sources as usize, sample.n.min(draws.ceil() as usize));
+        fn keeps_to_the_error(sample in graphs(60, 150), seed in 0u64..100) {
+            let exact = Bc { normalized: true, ..Bc::default() };
+            let near = Bc { epsilon: 0.05, delta: 1e-6, seed, ..exact.clone() };
+            let settings = sample.settings();
+            let (graph, cx) = &settings[0];
+            let exact = exact.run(graph, cx).unwrap();
+            let first = near.run(graph, cx).unwrap();
+            for (a, b) in first.scores.iter().zip(&exact.scores) {
+                prop_assert!((a - b).abs() <= 0.05, "{} {}", a, b);
             }
-            for (a, b) in near.scores.iter().zip(&exact.scores) {
-                prop_assert!((a - b).abs() <= 0.2, "{} {}", a, b);
+            // The same in every mode, for any number of threads.
+            for (graph, cx) in &settings {
+                let found = near.run(graph, cx).unwrap();
+                prop_assert_eq!(&found.scores, &first.scores);
+                prop_assert_eq!((found.sources, found.depth), (first.sources, first.depth));
             }
         }
+    }
+
+    #[test]
+    fn all_shortest_paths_are_drawn_alike() {
+        // From one corner of a grid to the other there are 70 paths; the middle has 36 of them.
+        let down = (0..20u32).map(|v| (v, v + 5));
+        let along = (0..25u32).filter(|v| v % 5 < 4).map(|v| (v, v + 1));
+        let edges: Vec<_> = down.chain(along).collect();
+        for directed in [false, true] {
+            let sample = Sample { n: 25, edges: edges.clone(), directed };
+            let (graph, cx) = (sample.graph(), Context::new());
+            let exact = Bc { normalized: true, ..Bc::default() };
+            let near = Bc { epsilon: 0.01, delta: 1e-6, ..exact.clone() };
+            let (near, exact) = (near.run(&graph, &cx).unwrap(), exact.run(&graph, &cx).unwrap());
+            for (a, b) in near.scores.iter().zip(&exact.scores) {
+                assert!((a - b).abs() <= 0.01, "{a} {b}");
+            }
+            assert_eq!(near.depth, 9);
+        }
+    }
+
+    #[test]
+    fn draws_grow_with_the_longest_path_alone() {
+        let config = Bc { epsilon: 0.1, delta: 0.5, ..Bc::default() };
+        // 0.5 / 0.01 * (3 + 1 + ln 2), and what leaving out the ends of pairs adds.
+        assert_eq!(pairs::draws(&config, 1 << 30, 15), 235);
+        assert_eq!(pairs::draws(&config, 1 << 30, 16), 285);
+        assert_eq!(pairs::draws(&config, 4, 2), (4.0 * 50.0 * (2.0 + 2f64.ln())).ceil() as u64);
     }
 
     #[test]
@@ -637,6 +681,7 @@ mod tests {
         let config = Bc { epsilon: 0.1, ..Bc::default() };
         assert!(run(Bc { sample: 2, ..config.clone() }).contains("leave out"));
         assert!(run(Bc { sources: vec![0], ..config.clone() }).contains("leave out"));
+        assert!(run(Bc { variant: Variant::Block, ..config.clone() }).contains("variant"));
         assert!(run(Bc { delta: 0.0, ..config }).contains("delta"));
     }
 
