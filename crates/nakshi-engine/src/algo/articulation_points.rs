@@ -6,7 +6,7 @@
 //! below the two ends of an edge outside the forest, and that below a vertex with that above it
 //! where an edge leads out from under the vertex. A vertex with edges of two blocks is an
 //! articulation point. In a forest of breadth-first trees no end of an edge outside it lies above
-//! the other. After the forest, all lists are read twice. State: 32 bytes a vertex.
+//! the other. After the forest, all lists are read twice. State: 36 bytes a vertex.
 
 use super::components::{compress, link};
 use super::low_points::{self, LowPoints};

@@ -2,7 +2,7 @@
 //!
 //! R. Tarjan, U. Vishkin, "An efficient parallel biconnectivity algorithm", SIAM J. Comput. 14
 //! (1985). An edge of the forest is a bridge if no other edge leads out of the subtree below it;
-//! all other edges lie on cycles. After the forest, all lists are read once. State: 28 bytes a
+//! all other edges lie on cycles. After the forest, all lists are read once. State: 32 bytes a
 //! vertex.
 
 use super::low_points::{self, LowPoints};
