@@ -19,9 +19,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import harness
 import nakshi
-from harness import graphs, kernels, measure, study, tables, warm
+from harness import Study, graphs, kernels, measure, product, study, tables, warm
 from real import GRAPHS
 from systems.packages import PACKAGES, TITLES, Environment
 
@@ -35,12 +34,12 @@ FREE = {"alpha", "colors", "effective diameter", "members", "modularity", "most"
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One algorithm: its arguments, and the answer that peers give, too."""
+    """One algorithm: its arguments on a graph and its store, and the answer that peers give, too."""
 
     name: str
     title: str
     answer: Callable[[Any], dict[str, Any]]
-    given: Callable[[graphs.Graph], dict[str, Any]] = lambda _: {}
+    given: Callable[[graphs.Graph, Path], dict[str, Any]] = lambda *_: {}
     #: Of graphs with a direction only (True), or without one only (False).
     directed: bool | None = None
 
@@ -65,9 +64,9 @@ def census(result: Any) -> dict[str, Any]:
     return {"transitive": result.summary["030T"], "complete": result.summary["300"]}
 
 
-def attenuated(graph: graphs.Graph) -> dict[str, Any]:
+def attenuated(store: Path) -> dict[str, Any]:
     """Arguments of Katz centrality: half of the factor up to which scores surely settle."""
-    with nakshi.open(warm.store_of(graph, 2)) as opened:
+    with nakshi.open(store) as opened:
         largest = opened.degrees(progress=False).to_numpy()[1].max()
     return {"alpha": 0.5 / float(largest), "tolerance": 1e-9}
 
@@ -89,69 +88,47 @@ CASES = [
     Case("lcc", "clustering coefficients", summed, directed=False),
     Case("triad_census", "triad census", census, directed=True),
     Case("assortativity", "assortativity", told(assortativity="assortativity")),
-    Case("louvain", "Louvain", told(modularity="modularity"), lambda _: UNIT, False),
-    Case("leiden", "Leiden", told(modularity="modularity"), lambda _: UNIT, False),
-    Case("label_propagation", "label propagation", lambda _: {}, lambda _: UNIT, False),
-    Case("eigenvector", "eigenvector centrality", warm.top, lambda _: UNIT, False),
-    Case("katz", "Katz centrality", warm.top, lambda graph: UNIT | attenuated(graph), False),
-    Case("hits", "HITS", warm.top, lambda _: UNIT, True),
+    Case("louvain", "Louvain", told(modularity="modularity"), lambda *_: UNIT, False),
+    Case("leiden", "Leiden", told(modularity="modularity"), lambda *_: UNIT, False),
+    Case("label_propagation", "label propagation", lambda _: {}, lambda *_: UNIT, False),
+    Case("eigenvector", "eigenvector centrality", warm.top, lambda *_: UNIT, False),
+    Case("katz", "Katz centrality", warm.top, lambda _, store: UNIT | attenuated(store), False),
+    Case("hits", "HITS", warm.top, lambda *_: UNIT, True),
     Case(
         "personalized_pagerank",
         "personalised PageRank",
         warm.top,
-        lambda graph: {"sources": [graph.source], "tolerance": 1e-6, "iterations": 100},
+        lambda graph, _: {"sources": [graph.source], "tolerance": 1e-6, "iterations": 100},
     ),
     Case(
         "bc",
         "betweenness within 0.01",
         told(most="max"),
-        lambda _: {"epsilon": 0.01, "delta": 0.1, "normalized": True},
+        lambda *_: {"epsilon": 0.01, "delta": 0.1, "normalized": True},
     ),
     Case(
         "harmonic",
         "neighbourhood function",
         told(**{"effective diameter": "effective_diameter"}),
-        lambda _: {"log2m": 6},
+        lambda *_: {"log2m": 6},
     ),
     Case(
         "eccentricity",
         "eccentricity of a vertex",
         told(eccentricity="largest"),
-        lambda graph: {"sources": [graph.source]},
+        lambda graph, _: {"sources": [graph.source]},
     ),
     Case(
         "diameter",
         "exact diameter",
         told(diameter="diameter"),
-        lambda _: {"exact": True},
+        lambda *_: {"exact": True},
         False,
     ),
     Case("coloring", "colouring", told(colors="colors"), directed=False),
     Case("mis", "maximal independent set", told(members="members"), directed=False),
     Case("weighted_matching", "weighted matching", told(weight="weight"), directed=False),
 ]
-
-
-class Study(harness.Study):
-    """The page."""
-
-    def __init__(self, options: argparse.Namespace) -> None:
-        self.peers = Environment(
-            options.work / "peers-venv", {name: PACKAGES[name] for name in PEERS}
-        )
-        versions = (
-            f"{TITLES[peer]} {self.peers.version(PACKAGES[peer])}"
-            for peer in PEERS
-            if peer not in self.peers.missing
-        )
-        conditions = [
-            f"{options.threads} threads; {'; '.join(versions)}",
-            "seconds of a run after the first, without opening the store or loading the graph",
-            "SSD: the smallest budget that `nakshi estimate` allows, for communities a quarter more until it "
-            "suffices; the page cache of the system as the runs before left it",
-            f"a peer that takes over {options.timeout:.0f} s is stopped",
-        ]
-        super().__init__("algorithms", "Algorithms beside other systems", options, conditions)
 
 
 @dataclasses.dataclass
@@ -198,7 +175,7 @@ def ours(
     case: Case, graph: graphs.Graph, store: Path, engine: str, options: argparse.Namespace
 ) -> tuple[float, dict[str, Any]]:
     """Median seconds of the runs after the first, and the answer."""
-    given = case.given(graph)
+    given = case.given(graph, store)
     name = case.name.replace("_", "-")
     with nakshi.open(store) as opened:
         budget = None
@@ -222,12 +199,11 @@ def ours(
 
 
 def theirs(
-    page: Study, case: Case, graph: graphs.Graph, peer: str
+    case: Case, graph: graphs.Graph, peer: str, peers: Environment, options: argparse.Namespace
 ) -> tuple[float, dict[str, Any]] | None:
     """The same of a peer; None where it has no such algorithm, or fails."""
-    options = page.options
     try:
-        timing = page.peers.run(
+        timing = peers.run(
             peer,
             case.name,
             graph,
@@ -256,9 +232,10 @@ def disagreement(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
     )
 
 
-def measured(page: Study, case: Case, graph: graphs.Graph) -> Row:
+def measured(
+    case: Case, graph: graphs.Graph, environment: Environment, options: argparse.Namespace
+) -> Row:
     """One algorithm on one graph, by all."""
-    options = page.options
     print(graph.name, case.name, file=sys.stderr, flush=True)
     store = warm.store_of(graph, options.threads)
     memory, answer = ours(case, graph, store, "memory", options)
@@ -266,7 +243,7 @@ def measured(page: Study, case: Case, graph: graphs.Graph) -> Row:
     answers = {"nakshi": answer}
     peers = {}
     for peer in PEERS:
-        found = theirs(page, case, graph, peer)
+        found = theirs(case, graph, peer, environment, options)
         if found:
             peers[peer], answers[peer] = found
     for who, other in [("ssd", again), *((peer, answers[peer]) for peer in peers)]:
@@ -276,26 +253,41 @@ def measured(page: Study, case: Case, graph: graphs.Graph) -> Row:
     return Row(case, memory, ssd, peers, answers)
 
 
-def compared(page: Study, graph: graphs.Graph) -> None:
-    """The section of one graph."""
-    wanted = page.options.algorithms.split(",")
-    rows = [
-        measured(page, case, graph)
-        for case in CASES
-        if case.name in wanted and case.directed in (None, graph.directed)
+def write(
+    rows: dict[str, list[Row]], environment: Environment, options: argparse.Namespace
+) -> None:
+    """The page, with a section for each graph."""
+    versions = (
+        f"{TITLES[peer]} {environment.version(PACKAGES[peer])}"
+        for peer in PEERS
+        if peer not in environment.missing
+    )
+    conditions = [
+        f"{options.threads} threads; {'; '.join(versions)}",
+        "seconds of a run after the first, without opening the store or loading the graph",
+        "SSD: the smallest budget that `nakshi estimate` allows, for communities a quarter more until it "
+        "suffices; the page cache of the system as the runs before left it",
+        f"a peer that takes over {options.timeout:.0f} s is stopped",
     ]
+    page = Study("algorithms", "Algorithms beside other systems", options, conditions)
     head = ["Algorithm", "Nakshi, s", "NetworKit, s", "igraph, s", "Nakshi / fastest"]
     head += ["SSD / memory", "answers that may differ: Nakshi, NetworKit, igraph"]
+    for name, found in rows.items():
+        page.section(name, head, [row.cells() for row in found], *counted(found))
+    page.write()
+
+
+def counted(rows: list[Row]) -> list[str]:
+    """Notes on how often Nakshi is as fast as the fastest peer, and twice as fast."""
     ratios = [row.memory / row.fastest for row in rows if row.fastest]
-    notes = []
-    if ratios:
-        level = sum(ratio <= 1 for ratio in ratios)
-        twice = sum(ratio <= 0.5 for ratio in ratios)
-        notes = [
-            f"of {len(ratios)} algorithms that a peer has, Nakshi is as fast or faster in {level}, "
-            f"and at least twice as fast in {twice}"
-        ]
-    page.section(graph.name, head, [row.cells() for row in rows], *notes)
+    if not ratios:
+        return []
+    level = sum(ratio <= 1 for ratio in ratios)
+    twice = sum(ratio <= 0.5 for ratio in ratios)
+    return [
+        f"of {len(ratios)} algorithms that a peer has, Nakshi is as fast or faster in {level}, "
+        f"and at least twice as fast in {twice}"
+    ]
 
 
 def inputs(options: argparse.Namespace) -> list[graphs.Graph]:
@@ -304,7 +296,7 @@ def inputs(options: argparse.Namespace) -> list[graphs.Graph]:
     for name in options.graphs.split(","):
         if name.startswith("kron"):
             scale = int(name.removeprefix("kron"))
-            nakshi_words = harness.product.NAKSHI
+            nakshi_words = product.NAKSHI
             found.append(graphs.kronecker(scale, options.work, options.gapbs, nakshi_words, None))
         else:
             file, directed = GRAPHS[name]
@@ -323,10 +315,15 @@ def main() -> None:
     )
     parser.add_argument("--timeout", type=float, default=300, help="seconds of a peer")
     options = study.options(parser)
-    page = Study(options)
+    environment = Environment(options.work / "peers-venv", {name: PACKAGES[name] for name in PEERS})
+    wanted = options.algorithms.split(",")
+    rows: dict[str, list[Row]] = {}
     for graph in inputs(options):
-        compared(page, graph)
-        page.write()
+        for case in CASES:
+            if case.name in wanted and case.directed in (None, graph.directed):
+                row = measured(case, graph, environment, options)
+                rows.setdefault(graph.name, []).append(row)
+                write(rows, environment, options)
 
 
 if __name__ == "__main__":
