@@ -274,11 +274,12 @@ class Algorithms:
                 these only.
             sample: draw this many at random instead. The sum is then scaled by vertices over
                 sources, so that it estimates the one over all; 0 draws none.
-            epsilon: draw as many as bring all normalised scores within this of their exact values,
-                with probability 1 - delta. 0 draws none. At least 0 and below 1; default 0.
+            epsilon: draw shortest paths between pairs of vertices instead, as many as bring all
+                normalised scores within this of their exact values, with probability 1 - delta. 0
+                draws none. At least 0 and below 1; default 0.
             delta: probability with which the error of any score may be larger than epsilon. Above 0
                 and below 1; default 0.1.
-            seed: seed of the draw. Default 0.
+            seed: seed of the draw. The paths also depend on the layout of the store. Default 0.
             normalized: divide by the number of pairs of other vertices.
             variant: method that finds the scores; they are the same, but for the rounding of
                 doubles. ``"direct"`` (default): scans and gathers, with what is known about the
@@ -290,17 +291,20 @@ class Algorithms:
             ``betweenness`` (``float64``): the score; halved in an undirected graph, where each pair
                 is found from both of its ends.
             Summary:
-                ``sources`` (``uint64``): sources that were searched from.
+                ``sources`` (``uint64``): sources that were searched from, or pairs of vertices that
+                    were drawn.
                 ``scale`` (``float64``): factor by which the sum over the sources was multiplied.
-                ``depth`` (``uint64``): levels of the deepest search.
+                ``depth`` (``uint64``): levels of the deepest search, or vertices of the longest
+                    path that was drawn.
                 ``max`` (``float64``): the largest score.
 
         Raises:
-            ParameterError: more than one of sources, sample and epsilon.
+            ParameterError: more than one of sources, sample and epsilon, or epsilon with another
+                variant.
 
         U. Brandes, "A faster algorithm for betweenness centrality", J. Math. Sociology 25 (2001);
-        U. Brandes, C. Pich, "Centrality estimation in large networks", Int. J. Bifurcation Chaos 17
-        (2007).
+        M. Riondato, E. Kornaropoulos, "Fast approximation of betweenness centrality through
+        sampling", Data Min. Knowl. Discov. 30 (2016).
         """
         return self.run(
             "bc",
