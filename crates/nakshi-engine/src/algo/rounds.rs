@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::gather::ListReader;
 use crate::graph::Graph;
 use crate::vertex_set::{AtomicBitmap, VertexSet};
-use nakshi_store::{Direction, VertexId};
+use nakshi_store::{Direction, List, VertexId};
 
 /// Members of a small round at most.
 const SMALL: usize = 4096;
@@ -67,25 +67,36 @@ impl<'g> Rounds<'g> {
         Ok(bytes <= SMALL_BYTES)
     }
 
+    /// Calls `visit` for the lists of each member in one direction after the other.
+    ///
+    /// # Errors
+    /// As [`Graph::gather`]; those of `visit`.
+    pub(super) fn lists(
+        &mut self,
+        set: &[VertexId],
+        visit: &(impl Fn(VertexId, &List<'_>) -> Result<()> + Sync),
+    ) -> Result<()> {
+        self.cx.check()?;
+        if self.is_small(set)? {
+            self.read(set, &mut |v, list| visit(v, list))
+        } else {
+            self.gather(set, visit)
+        }
+    }
+
     fn small(
         &mut self,
         set: &[VertexId],
         follows: &impl Fn(VertexId, VertexId) -> bool,
     ) -> Result<Vec<VertexId>> {
         let mut next = Vec::new();
-        for (_, reader) in &mut self.readers {
-            for batch in set.chunks(BATCH) {
-                self.requests.clear();
-                self.requests.extend(batch.iter().map(|&v| (v, 0)));
-                reader.read(&self.requests, &mut |_, v, list| {
-                    Ok(list.for_each(|u| {
-                        if follows(v, u) {
-                            next.push(u);
-                        }
-                    })?)
-                })?;
-            }
-        }
+        self.read(set, &mut |v, list| {
+            Ok(list.for_each(|u| {
+                if follows(v, u) {
+                    next.push(u);
+                }
+            })?)
+        })?;
         Ok(next)
     }
 
@@ -94,29 +105,55 @@ impl<'g> Rounds<'g> {
         set: &[VertexId],
         follows: &(impl Fn(VertexId, VertexId) -> bool + Sync),
     ) -> Result<Vec<VertexId>> {
+        let next = AtomicBitmap::new(self.graph.num_vertices());
+        self.gather(set, &|v, list| {
+            Ok(list.for_each(|u| {
+                if follows(v, u) {
+                    next.set(u as usize);
+                }
+            })?)
+        })?;
+        let next = VertexSet::from(next);
+        let mut found = Vec::with_capacity(next.count());
+        found.extend(next.iter());
+        Ok(found)
+    }
+
+    /// Reads lists on the calling thread.
+    fn read(
+        &mut self,
+        set: &[VertexId],
+        visit: &mut dyn FnMut(VertexId, &List<'_>) -> Result<()>,
+    ) -> Result<()> {
+        for (_, reader) in &mut self.readers {
+            for batch in set.chunks(BATCH) {
+                self.requests.clear();
+                self.requests.extend(batch.iter().map(|&v| (v, 0)));
+                reader.read(&self.requests, &mut |_, v, list| visit(v, list))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads lists by all workers.
+    fn gather(
+        &self,
+        set: &[VertexId],
+        visit: &(impl Fn(VertexId, &List<'_>) -> Result<()> + Sync),
+    ) -> Result<()> {
         let mut members = VertexSet::new(self.graph.num_vertices());
         for &v in set {
             members.insert(v);
         }
-        let next = AtomicBitmap::new(self.graph.num_vertices());
         for (direction, _) in &self.readers {
             self.graph.gather(
                 *direction,
                 &members,
                 self.cx,
                 |_| (),
-                |(), v, list| {
-                    Ok(list.for_each(|u| {
-                        if follows(v, u) {
-                            next.set(u as usize);
-                        }
-                    })?)
-                },
+                |(), v, list| visit(v, list),
             )?;
         }
-        let next = VertexSet::from(next);
-        let mut found = Vec::with_capacity(next.count());
-        found.extend(next.iter());
-        Ok(found)
+        Ok(())
     }
 }

@@ -40,6 +40,7 @@ use std::ops::Range;
 mod levels;
 mod pairs;
 use levels::Levels;
+use pairs::{Counted, Within};
 
 algorithm! {
     /// Betweenness centrality (Brandes) by unweighted shortest paths.
@@ -196,7 +197,9 @@ impl Bc {
             let message = "it draws paths, which no program does; leave out variant";
             return Err(Error::parameter("epsilon", message));
         }
-        let pairs::Counted { counts, draws, longest } = pairs::run(self, graph, &mut log, cx)?;
+        let Bc { epsilon, delta, seed, .. } = *self;
+        let within = Within { epsilon, delta, seed };
+        let Counted { counts, draws, longest } = pairs::run(within, graph, &mut log, cx)?;
         let n = graph.num_vertices() as f64;
         // A draw stands for its share of all ordered pairs.
         let scale = self.scale(graph, 0) * n * (n - 1.0) / draws.max(1) as f64;
@@ -667,11 +670,11 @@ mod tests {
 
     #[test]
     fn draws_grow_with_the_longest_path_alone() {
-        let config = Bc { epsilon: 0.1, delta: 0.5, ..Bc::default() };
+        let within = Within { epsilon: 0.1, delta: 0.5, seed: 0 };
         // 0.5 / 0.01 * (3 + 1 + ln 2), and what leaving out the ends of pairs adds.
-        assert_eq!(pairs::draws(&config, 1 << 30, 15), 235);
-        assert_eq!(pairs::draws(&config, 1 << 30, 16), 285);
-        assert_eq!(pairs::draws(&config, 4, 2), (4.0 * 50.0 * (2.0 + 2f64.ln())).ceil() as u64);
+        assert_eq!(pairs::draws(within, 1 << 30, 15), 235);
+        assert_eq!(pairs::draws(within, 1 << 30, 16), 285);
+        assert_eq!(pairs::draws(within, 4, 2), (4.0 * 50.0 * (2.0 + 2f64.ln())).ceil() as u64);
     }
 
     #[test]

@@ -19,7 +19,6 @@ use super::super::Algorithm;
 use super::super::components::compress;
 use super::super::sources::SplitMix;
 use super::super::spanning_forest::{Forest, SpanningForest};
-use super::Bc;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
@@ -51,6 +50,16 @@ pub(super) fn needs(summary: &Summary) -> Needs {
     Needs { repeats: true, gathers: true, ..needs }
 }
 
+/// The error of all normalised scores that is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Within {
+    pub(super) epsilon: f64,
+    /// Probability that an error is larger.
+    pub(super) delta: f64,
+    /// Seed of the draws.
+    pub(super) seed: u64,
+}
+
 /// Counts of the vertices inside shortest paths.
 pub(super) struct Counted {
     /// One a vertex.
@@ -61,9 +70,9 @@ pub(super) struct Counted {
     pub(super) longest: u32,
 }
 
-/// Draws as many paths as the error of `config` asks for.
+/// Draws as many paths as the error asks for.
 pub(super) fn run(
-    config: &Bc,
+    within: Within,
     graph: &Graph,
     log: &mut IterationLog<'_>,
     cx: &Context,
@@ -79,7 +88,7 @@ pub(super) fn run(
     drop(levels);
     log.end("forest", n as u64);
     let inside = if graph.directed() { n - 2 } else { (2 * depth as usize).saturating_sub(1) };
-    let draws = draws(config, n, inside);
+    let draws = draws(within, n, inside);
     let known = Known { degrees: Degrees::of(graph, cx)?, components };
     let shared = share_u64(&mut counts);
     let tickets = Tickets::new(usize::try_from(draws.div_ceil(BATCH)).unwrap_or(usize::MAX));
@@ -91,7 +100,7 @@ pub(super) fn run(
                 cx.check()?;
                 let first = ticket as u64 * BATCH;
                 for draw in first..draws.min(first + BATCH) {
-                    longest = longest.max(search.draw(mix(config.seed ^ mix(draw)))?);
+                    longest = longest.max(search.draw(mix(within.seed ^ mix(draw)))?);
                 }
                 if worker == 0 {
                     cx.progress().update("paths", first, draws);
@@ -106,11 +115,11 @@ pub(super) fn run(
 }
 
 /// Draws for a graph of `n` vertices, of which `inside` are inside the longest shortest path.
-pub(super) fn draws(config: &Bc, n: usize, inside: usize) -> u64 {
+pub(super) fn draws(within: Within, n: usize, inside: usize) -> u64 {
     // The theorem divides by all pairs of vertices, a normalised score by those of other vertices.
-    let epsilon = config.epsilon * (n as f64 - 2.0) / n as f64;
+    let epsilon = within.epsilon * (n as f64 - 2.0) / n as f64;
     let dimension = f64::from(inside.max(1).ilog2()) + 1.0;
-    (0.5 / (epsilon * epsilon) * (dimension - config.delta.ln())).ceil() as u64
+    (0.5 / (epsilon * epsilon) * (dimension - within.delta.ln())).ceil() as u64
 }
 
 /// Facts about vertices for all searches.

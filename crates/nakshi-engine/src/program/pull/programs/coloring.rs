@@ -13,7 +13,7 @@ use crate::program::pull::{Links, Origin, PullProgram, PullVertex, Totals, mixed
 pub struct PullColoring;
 
 /// Priority of a vertex: many edges first, then chance, then the rank of the id.
-fn order(degree: u32, vertex: VertexId) -> (u32, u64, VertexId) {
+pub(crate) fn color_order(degree: u32, vertex: VertexId) -> (u32, u64, VertexId) {
     (degree, mixed(vertex.into()), vertex)
 }
 
@@ -31,12 +31,12 @@ impl PullProgram for PullColoring {
             return Ok(());
         }
         let vertex = me.origin().vertex;
-        let mine = order(degree, vertex);
+        let mine = color_order(degree, vertex);
         let (mut waits, mut taken) = (false, Vec::new());
         me.links(|u, &(degree, color), _| {
             if color != 0 {
                 taken.push(color);
-            } else if u != vertex && order(degree, u) > mine {
+            } else if u != vertex && color_order(degree, u) > mine {
                 waits = true;
             }
         })?;

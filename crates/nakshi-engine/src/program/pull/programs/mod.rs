@@ -15,6 +15,7 @@ mod shortest_paths;
 mod triangles;
 
 pub use coloring::PullColoring;
+pub(crate) use coloring::color_order;
 pub use communities::PullCommunities;
 pub use components::PullComponents;
 pub use levels::{PullLevels, UNREACHED};
