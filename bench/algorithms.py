@@ -258,9 +258,9 @@ def measured(
 
 
 def write(
-    rows: dict[str, list[Row]], environment: Environment, options: argparse.Namespace
+    rows: dict[str, list[Row]], environment: Environment, options: argparse.Namespace, keep: str
 ) -> None:
-    """The page, with a section for each graph."""
+    """The page, with a section for each graph; those of other graphs in the page ``keep`` stay."""
     versions = (
         f"{TITLES[peer]} {environment.version(PACKAGES[peer])}"
         for peer in PEERS
@@ -279,7 +279,7 @@ def write(
     head += ["SSD / memory", "answers that may differ: Nakshi, NetworKit, igraph"]
     for name, found in rows.items():
         page.section(name, head, [row.cells() for row in found], *counted(found))
-    page.write()
+    page.write(keep)
 
 
 def counted(rows: list[Row]) -> list[str]:
@@ -322,13 +322,15 @@ def main() -> None:
     options = study.options(parser)
     environment = Environment(options.work / "peers-venv", {name: PACKAGES[name] for name in PEERS})
     wanted = options.algorithms.split(",")
+    path = options.out / "algorithms.md"
+    keep = path.read_text() if path.exists() else ""
     rows: dict[str, list[Row]] = {}
     for graph in inputs(options):
         for case in CASES:
             if case.name in wanted and case.directed in (None, graph.directed):
                 row = measured(case, graph, environment, options)
                 rows.setdefault(graph.name, []).append(row)
-                write(rows, environment, options)
+                write(rows, environment, options, keep)
 
 
 if __name__ == "__main__":
