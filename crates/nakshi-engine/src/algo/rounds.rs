@@ -1,4 +1,5 @@
-//! Lists of sets that come in many rounds, most of them of a few vertices: what a peeling reads.
+//! Lists of sets that come in many rounds, most of them of a few vertices: what a peeling or a colouring
+//! reads.
 //!
 //! A small round reads its lists on the calling thread, since a thread starts in the time of
 //! thousands of entries. A large one is a gather by all workers.
