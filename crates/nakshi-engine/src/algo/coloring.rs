@@ -23,8 +23,7 @@ use crate::program::pull::programs;
 use crate::shared::{share_u32, share_u64, zeroed};
 use crate::stats::{IterationLog, RunStats};
 use nakshi_store::{Direction, List, VertexId};
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 /// Words of colours that are marked at a time, unless one vertex needs more.

@@ -12,19 +12,19 @@
 //! approximation", ESA 2016). The first level that meets the other side is finished; an edge between the
 //! two is drawn by the number of paths over it, and so is each vertex on the ways back to the ends.
 //!
-//! State: a count, the component and the degrees of a vertex, and for each worker a number a vertex and 16 bytes for each vertex that it
-//! reaches. The counts are integers, so that they are the same for any number of threads.
+//! State: a count, the component and the degrees of a vertex, and for each worker a number a vertex and 16
+//! bytes for each vertex that it reaches. The counts are integers, so that they are the same for any number
+//! of threads.
 
 use super::super::Algorithm;
-use super::super::components::compress;
 use super::super::sources::SplitMix;
 use super::super::spanning_forest::{Forest, SpanningForest};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
-use crate::parallel::{Tickets, share_work};
-use crate::shared::{share_u32, share_u64, zeroed};
+use crate::parallel::{BLOCK, Tickets, share_work};
+use crate::shared::{share_u64, zeroed};
 use crate::stats::IterationLog;
 use crate::thin::{self, Thin};
 use nakshi_store::{Direction, VertexId, mix};
@@ -83,7 +83,7 @@ pub(super) fn run(
         return Ok(Counted { counts, draws: 0, longest: 0 });
     }
     let Forest { parents: mut components, levels, .. } = SpanningForest {}.run(graph, cx)?;
-    compress(cx, share_u32(&mut components))?;
+    to_roots(&mut components, cx)?;
     let depth = levels.iter().copied().max().unwrap_or(0);
     drop(levels);
     log.end("forest", n as u64);
@@ -112,6 +112,31 @@ pub(super) fn run(
     })?;
     log.end("paths", draws);
     Ok(Counted { counts, draws, longest: longest.into_iter().max().unwrap_or(0) })
+}
+
+/// Replaces each parent in a forest by the root of its tree. Every vertex on a way to a root is led there at
+/// once, so that a deep tree takes no longer than a flat one.
+fn to_roots(parents: &mut [VertexId], cx: &Context) -> Result<()> {
+    let parent = |parents: &[VertexId], v: VertexId| parents.get(v as usize).copied().unwrap_or(v);
+    // Internal ids are 32 bits.
+    for v in 0..parents.len() as VertexId {
+        if (v as usize).is_multiple_of(BLOCK) {
+            cx.check()?;
+        }
+        let mut root = v;
+        while parent(parents, root) != root {
+            root = parent(parents, root);
+        }
+        let mut at = v;
+        while parent(parents, at) != root {
+            let next = parent(parents, at);
+            if let Some(slot) = parents.get_mut(at as usize) {
+                *slot = root;
+            }
+            at = next;
+        }
+    }
+    Ok(())
 }
 
 /// Draws for a graph of `n` vertices, of which `inside` are inside the longest shortest path.
@@ -169,7 +194,7 @@ struct Search<'g> {
     thin: Thin<'g>,
     /// The place of each vertex in `reached`, plus 1; 0 if it is not there.
     places: Vec<u32>,
-    /// What both sides have reached; no vertex is there twice.
+    /// Vertices that either side has reached, each once.
     reached: Vec<Reached>,
     /// Members of a frontier whose lists are read at once.
     members: Vec<VertexId>,
@@ -224,7 +249,9 @@ impl<'g> Search<'g> {
     fn search(&mut self, ends: [VertexId; 2], random: &mut SplitMix) -> Result<u32> {
         let mut frontiers = [0..1, 1..2];
         for (side, vertex) in (0..).zip(ends) {
-            self.reach(Reached { paths: 1.0, vertex, level: side });
+            if let Some(place) = self.places.get_mut(vertex as usize) {
+                enter(&mut self.reached, place, Reached { paths: 1.0, vertex, level: side });
+            }
         }
         loop {
             let costs = [self.edges(0, &frontiers[0]), self.edges(1, &frontiers[1])];
@@ -248,14 +275,6 @@ impl<'g> Search<'g> {
         members.map(|one| self.known.degrees.get(side, one.vertex)).sum()
     }
 
-    fn reach(&mut self, one: Reached) {
-        self.reached.push(one);
-        if let Some(place) = self.places.get_mut(one.vertex as usize) {
-            // Lossless: no more than vertices.
-            *place = self.reached.len() as u32;
-        }
-    }
-
     /// Goes one level further on a side. Returns an edge to the other side, if there are any, drawn by the
     /// number of paths over it.
     fn expand(
@@ -276,9 +295,7 @@ impl<'g> Search<'g> {
                 for &u in list {
                     let Some(place) = places.get_mut(u as usize) else { continue };
                     if *place == 0 {
-                        reached.push(Reached { paths: here.paths, vertex: u, level });
-                        // Lossless: no more than vertices.
-                        *place = reached.len() as u32;
+                        enter(reached, place, Reached { paths: here.paths, vertex: u, level });
                     } else if let Some(there) = reached.get_mut(*place as usize - 1) {
                         if there.level == level {
                             there.paths += here.paths;
@@ -337,6 +354,13 @@ impl<'g> Search<'g> {
     }
 }
 
+/// Adds a vertex to those that are reached, and notes its place.
+fn enter(reached: &mut Vec<Reached>, place: &mut u32, one: Reached) {
+    reached.push(one);
+    // Lossless: no more than vertices.
+    *place = reached.len() as u32;
+}
+
 fn found<'a>(places: &[u32], reached: &'a [Reached], v: VertexId) -> Option<&'a Reached> {
     let place = places.get(v as usize)?.checked_sub(1)?;
     reached.get(place as usize)
@@ -361,5 +385,21 @@ impl<T> Choice<T> {
         if self.chosen.is_none() || random.unit() * self.total < weight {
             self.chosen = Some(offer);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A walk from each vertex would take 2 * 10^10 steps.
+    #[test]
+    fn roots_of_a_deep_tree_take_no_walk_from_each_vertex() {
+        let n = 200_000;
+        // The root is 0, and the path from it goes down from the largest vertex to 1.
+        let mut parents: Vec<VertexId> = (0..n).map(|v| (v + 1) % n).collect();
+        parents[0] = 0;
+        to_roots(&mut parents, &Context::new()).unwrap();
+        assert!(parents.iter().all(|&root| root == 0));
     }
 }
