@@ -3,7 +3,7 @@
     bench/estimates.py --data DIR
     bench/estimates.py --data DIR --graphs wiki-vote --seeds 1      # a small try
 
-Centralities by HyperBall and sampled betweenness are compared, vertex by vertex, with what a search from
+Centralities by HyperBall and betweenness by sampled paths are compared, vertex by vertex, with what a search from
 every vertex gives.
 """
 
@@ -19,13 +19,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import nakshi
 import numpy as np
+import real
 from harness import Study, graphs, measure, study, tables, warm
 
 #: File, and whether edges have a direction. A search from every vertex of larger graphs takes hours.
 GRAPHS = {
     "wiki-vote": ("wiki-vote.edges.tsv.zst", True),
     "email-enron": ("email-enron.edges.tsv.zst", False),
-    "rutgers89": ("rutgers89.edges.tsv.zst", False),
+    "rutgers89": real.GRAPHS["rutgers89"],
 }
 #: Binary logarithms of HyperBall's registers.
 SIZES = (6, 8, 10)
@@ -79,7 +80,7 @@ def distances(page: Study, graph: graphs.Graph, opened: Any) -> None:
 
 
 def betweenness(page: Study, graph: graphs.Graph, opened: Any) -> None:
-    """Betweenness from as many sources as a bound asks for."""
+    """Betweenness by as many paths as an error asks for."""
     options = page.options
     run = partial(opened.betweenness, normalized=True, threads=options.threads, progress=False)
     exact = run()
