@@ -42,15 +42,16 @@ MODULES = [
     "tests.test_wiener",
     "traversal",
 ]
-#: One test with 500 parameters, whose thousands of searches take a minute.
-LEFT_OUT = "test_use_bounds_on_off_consistency"
+#: Thousands of searches, which take a minute; the same communities in two graphs with different weights,
+#: which NetworkX itself finds for 25 of the seeds 0 to 39.
+LEFT_OUT = "test_use_bounds_on_off_consistency or (test_louvain and test_multigraph)"
 
 
 def test_what_ran_on_the_backend_still_does(tmp_path: Path) -> None:
     """`NAKSHI_UPDATE=1` writes the list anew."""
     report = tmp_path / "report.json"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "networkx_calls"]
-    command += ["-p", "no:cacheprovider", "-k", f"not {LEFT_OUT}", "--pyargs"]
+    command += ["-p", "no:cacheprovider", "-k", f"not ({LEFT_OUT})", "--pyargs"]
     command += [f"networkx.algorithms.{module}" for module in MODULES]
     environment = {
         **os.environ,

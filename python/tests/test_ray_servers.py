@@ -56,7 +56,8 @@ def settled(address: str) -> list[dict[str, Any]]:
     """The servers when three take part and none lags far behind."""
     until = time.monotonic() + 60
     while True:
-        known = servers(address)
+        # Ray may take long to begin the server at the address anew.
+        known = servers(address, until - time.monotonic())
         roles = sorted(one["role"] for one in known)
         if roles == ["follower", "follower", "leader"] and all(one["lag"] < 50 for one in known):
             return known

@@ -49,10 +49,10 @@ def three(store: Path, *options: object) -> Iterator[Server]:
             os.kill(pid, 0)
 
 
-def servers(address: str) -> list[dict[str, Any]]:
-    """The servers, as ``nakshi status`` shows them, when one at the address answers."""
+def servers(address: str, seconds: float = 10) -> list[dict[str, Any]]:
+    """The servers, as ``nakshi status`` shows them, when one at the address answers within some time."""
     command = [sys.executable, "-m", "nakshi", "status", address, "--json"]
-    until = time.monotonic() + 10
+    until = time.monotonic() + seconds
     while True:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
