@@ -2412,7 +2412,8 @@ class Algorithms:
             ParameterError: a weight that is not finite; no such column.
 
         R. Preis, "Linear time 1/2-approximation algorithm for maximum weighted matching in general
-        graphs", STACS 1999; F. Manne, R. Bisseling, PPAM 2007.
+        graphs", STACS 1999; F. Manne, M. Halappanavar, "New effective multithreaded matching
+        algorithms", IPDPS 2014.
         """
         return self.run(
             "weighted-matching",

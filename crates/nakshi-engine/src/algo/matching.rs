@@ -1,17 +1,18 @@
-//! A maximal matching, by LFGraph's pull program [`programs::PullMatching`].
+//! A maximal matching: [`super::suitors`] where every edge weighs the same.
 //!
-//! J. Hoepman, "Simple distributed weighted matchings", arXiv:cs/0410047 (2004). State: proposal and
-//! whether it was accepted, 8 bytes a vertex, in two versions.
+//! J. Hoepman, "Simple distributed weighted matchings", arXiv:cs/0410047 (2004), with weights by chance. On
+//! several servers it is the pull program [`programs::PullMatching`], with the same pairs.
 
-use super::pulling::{self, PulledResult, Pulls};
+use super::pulling::{PulledResult, Pulls};
+use super::suitors;
 use super::{Algorithm, Output, algorithm};
 use crate::context::Context;
 use crate::error::Result;
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
-use crate::outcome::{Column, Outcome, Values};
+use crate::outcome::Outcome;
 use crate::program::pull::programs::{self, UNMATCHED};
-use crate::stats::RunStats;
+use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::Bitmap;
 use nakshi_store::VertexId;
 
@@ -38,7 +39,7 @@ pub struct Pairs {
 impl From<Pairs> for Outcome {
     fn from(found: Pairs) -> Self {
         let pairs = found.matched.count() as u64 / 2;
-        let column = Column::with_valid("partner", Values::Vertex(found.partners), found.matched);
+        let column = suitors::column(found.partners, found.matched);
         Outcome::of(vec![column], found.stats).with_summary("pairs", pairs)
     }
 }
@@ -47,11 +48,14 @@ impl Algorithm for Matching {
     type Output = Pairs;
 
     fn needs(&self, summary: &Summary) -> Needs {
-        pulling::needs(self, summary, 0.125)
+        suitors::needs(summary, None)
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<Pairs> {
-        pulling::run(self, graph, cx)
+        let mut log = IterationLog::new(graph);
+        let suitors::Couples { partners, matched, .. } =
+            suitors::run(Self::NAME, graph, &mut log, cx)?;
+        Ok(Pairs { partners, matched, stats: log.finish() })
     }
 }
 
@@ -75,6 +79,7 @@ impl Pulls for Matching {
 mod tests {
     use super::*;
     use crate::algo::oracle::{matching as oracle, sample};
+    use crate::algo::pulling;
     use proptest::prelude::*;
 
     proptest! {
@@ -82,10 +87,13 @@ mod tests {
         #[test]
         fn equals_the_heaviest_edges_first(sample in sample::graphs(40, 200)) {
             let expected = oracle::partners(&sample.adjacency());
-            sample.compare(&expected, |graph, cx| {
-                let found = Matching {}.run(graph, cx).unwrap();
+            let partners = |found: Pairs| {
                 let of = |v: usize| found.matched.get(v).then(|| found.partners[v]);
                 (0..sample.n).map(of).collect()
+            };
+            sample.compare(&expected, |graph, cx| partners(Matching {}.run(graph, cx).unwrap()))?;
+            sample.compare(&expected, |graph, cx| {
+                partners(pulling::run(&Matching {}, graph, cx).unwrap())
             })?;
         }
     }

@@ -60,6 +60,7 @@ pub mod similar;
 mod sources;
 pub mod spanning_forest;
 pub mod sssp;
+mod suitors;
 pub mod topological_sort;
 pub mod triad_census;
 pub mod triangles;
