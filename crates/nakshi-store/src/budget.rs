@@ -53,6 +53,12 @@ impl Budget {
         Ok(Self { memory, threads: threads_of(threads).min(affordable) })
     }
 
+    /// Returns the bytes of the buffers from which each thread writes arcs to their buckets, in so many
+    /// directions.
+    pub(crate) fn buffers(&self, directions: u64) -> u64 {
+        self.memory / 4 / self.threads.max(1) as u64 / directions
+    }
+
     /// Returns the number of records of a bucket. Every sorter holds one bucket as read and one as
     /// scratch, and about twice as much again in encoded lists that wait to be written.
     pub(crate) fn bucket<R: Record>(&self) -> u64 {

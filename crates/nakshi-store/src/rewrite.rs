@@ -293,7 +293,7 @@ impl RewriteJob<'_> {
         for (&place, &degree) in self.order.as_slice().iter().zip(&degrees) {
             cells.add(place, degree.into());
         }
-        Ok(cells.ranges(self.budget.bucket::<R>() / 10 * 9))
+        Ok(cells.ranges::<R>(self.budget.bucket::<R>() / 10 * 9, self.budget.buffers(1)))
     }
 
     /// Moves all list entries to the buckets of their new positions.
@@ -308,9 +308,8 @@ impl RewriteJob<'_> {
         let float = column.is_some_and(|column| !column.ty().is_integer());
         let (next, moved) = (AtomicUsize::new(0), AtomicU64::new(0));
         let total = Some(stream.entries());
-        let memory = self.budget.memory / 4 / self.budget.threads as u64;
         let workers = run_workers(self.budget.threads, |_| -> Result<Vec<Bucket>> {
-            let mut out = Scatter::<R>::new(arcs, ranges, memory);
+            let mut out = Scatter::<R>::new(arcs, ranges);
             let mut reader = stream.reader()?;
             loop {
                 self.hooks.check()?;

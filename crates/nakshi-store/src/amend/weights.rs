@@ -111,7 +111,7 @@ impl AmendJob<'_> {
                 cells.add(place, degree.into());
             }
         }
-        Ok(cells.ranges(budget.bucket::<Weighted>() / 10 * 9))
+        Ok(cells.ranges::<Weighted>(budget.bucket::<Weighted>() / 10 * 9, budget.buffers(1)))
     }
 
     /// Moves all edges to the buckets of their new places.
@@ -126,9 +126,8 @@ impl AmendJob<'_> {
     ) -> Result<Vec<Bucket>> {
         let vertices = self.source.num_vertices() + self.changes.added.len() as u64;
         let (next, told) = (AtomicU64::new(0), AtomicU64::new(0));
-        let memory = budget.memory / 4 / budget.threads as u64;
         let workers = run_workers(budget.threads, |_| {
-            let mut out = Scatter::<Weighted>::new(spill, ranges, memory);
+            let mut out = Scatter::<Weighted>::new(spill, ranges);
             loop {
                 self.hooks.check()?;
                 let from = next.fetch_add(BLOCK, Relaxed);

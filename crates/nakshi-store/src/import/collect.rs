@@ -1,12 +1,15 @@
 //! The first phase of an import: several workers read all inputs, give ids provisional numbers, and
 //! spool edges.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use nakshi_io::run_workers;
 
-use super::dictionary::{Direct, IdOrder, IdRun, IntBatch, IntRun, Interner, Run, integer64};
+use super::dictionary::{
+    Direct, IdOrder, IdRun, IntBatch, IntRun, Interner, Run, SmallIds, integer64,
+};
 use super::inputs::Inputs;
 use super::options::{ImportOptions, SelfLoops};
 use super::read::{Batch, WeightBuffer};
@@ -30,6 +33,27 @@ pub(crate) struct Collected {
     pub totals: InputTotals,
     /// What readers guessed or left out, in the order of the sentences.
     pub notes: Vec<String>,
+}
+
+impl Collected {
+    /// Adds what a worker collected.
+    fn add(&mut self, output: WorkerOutput) {
+        self.direct_chunks.extend(output.direct_chunks);
+        for generation in output.generations {
+            if let Some(slot) = self.sizes.get_mut(generation.number as usize) {
+                *slot = generation.size;
+            }
+            self.generations.push((generation.number, generation.chunks));
+            self.runs.push(generation.run);
+        }
+        self.totals.edges += output.totals.edges;
+        self.totals.self_loops += output.totals.self_loops;
+        self.totals.comments += output.totals.comments;
+        self.notes.extend(output.notes);
+        self.totals.canonical &= output.totals.canonical;
+        self.totals.utf8 &= output.totals.utf8;
+        self.totals.weights.join(output.totals.weights);
+    }
 }
 
 /// The counts of all workers.
@@ -131,15 +155,31 @@ pub(crate) fn collect(
         edges: std::sync::atomic::AtomicU64::new(0),
     };
     let share = options.memory / threads.max(1) as u64;
-    let results = run_workers(threads, |_| -> Result<Option<WorkerOutput>> {
-        Ok(Worker::new(options, share, pairs, keys, &shared).run())
+    let most = options.memory / 5 * 2 / Direct::SLOT;
+    let workers = run_workers(threads, |_| -> Result<Mutex<Option<Worker<'_, '_, '_>>>> {
+        Ok(Mutex::new(Worker::new(options, (share, most), pairs, keys, &shared).read()))
     })?;
+    let (mut ids, mut declared) = (SmallIds::default(), Vec::new());
+    for worker in &workers {
+        if let Some(worker) = &*worker.lock().unwrap_or_else(PoisonError::into_inner) {
+            ids.absorb(&worker.small);
+            declared.extend_from_slice(&worker.declared);
+        }
+    }
+    // There is memory for the counters of each worker's ids, but perhaps not for those of all.
+    let fits = ids.len() <= most;
+    let results = run_workers(threads, |worker| -> Result<Option<WorkerOutput>> {
+        let worker = workers.get(worker).map(Mutex::lock);
+        let worker = worker.and_then(|lock| lock.unwrap_or_else(PoisonError::into_inner).take());
+        Ok(worker.and_then(|worker| worker.finish(fits)))
+    })?;
+    drop(workers);
     let failed = shared.failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, error)) = failed {
         return Err(error);
     }
     let mut all = Collected {
-        direct: Direct::new(options.memory),
+        direct: Direct::new(if fits { ids } else { SmallIds::default() }, declared),
         direct_chunks: Vec::new(),
         generations: Vec::new(),
         runs: Vec::new(),
@@ -148,28 +188,54 @@ pub(crate) fn collect(
         notes: Vec::new(),
     };
     for output in results.into_iter().flatten() {
-        all.direct.absorb(output.direct);
-        all.direct_chunks.extend(output.direct_chunks);
-        for generation in output.generations {
-            if let Some(slot) = all.sizes.get_mut(generation.number as usize) {
-                *slot = generation.size;
-            }
-            all.generations.push((generation.number, generation.chunks));
-            all.runs.push(generation.run);
-        }
-        all.totals.edges += output.totals.edges;
-        all.totals.self_loops += output.totals.self_loops;
-        all.totals.comments += output.totals.comments;
-        all.notes.extend(output.notes);
-        all.totals.canonical &= output.totals.canonical;
-        all.totals.utf8 &= output.totals.utf8;
-        all.totals.weights.join(output.totals.weights);
+        all.add(output);
     }
-    all.direct.settle();
+    count_ends(&all, pairs, options, hooks)?;
     // Not as the workers came upon them.
     all.notes.sort_unstable();
     all.notes.dedup();
     Ok(all)
+}
+
+/// Counts the edge ends at small integers: one of a self-loop of an undirected graph, else two of an edge.
+fn count_ends(
+    all: &Collected,
+    pairs: &Spill,
+    options: &ImportOptions,
+    hooks: &Hooks,
+) -> Result<()> {
+    let (direct, edges) = (&all.direct, all.totals.edges);
+    let total = Some(all.direct_chunks.len() as u64);
+    let work = Mutex::new((1..).zip(&all.direct_chunks));
+    run_workers(options.threads, |_| -> Result<()> {
+        let mut reader = PairReader::default();
+        loop {
+            let next = work.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((done, &chunk)) = next else { return Ok(()) };
+            hooks.check()?;
+            hooks.tell(Progress { phase: "count", done, total, edges });
+            // Chunks are sorted by their sources.
+            let (mut last, mut ends) = (0, 0);
+            let mut targets = Vec::new();
+            reader.blocks(pairs, chunk, chunk.is_float(), |edges| {
+                targets.clear();
+                for &mut (source, target, _) in edges {
+                    if source != last {
+                        direct.count(last, ends);
+                        (last, ends) = (source, 0);
+                    }
+                    ends += 1;
+                    if source != target || options.directed {
+                        targets.push(target);
+                    }
+                }
+                direct.count_each(&mut targets);
+                Ok(())
+            })?;
+            direct.count(last, ends);
+        }
+    })?;
+    Ok(())
 }
 
 struct SharedInputs<'a, 'h> {
@@ -206,7 +272,6 @@ struct Generation {
 }
 
 struct WorkerOutput {
-    direct: Direct,
     direct_chunks: Vec<PairChunk>,
     generations: Vec<Generation>,
     totals: InputTotals,
@@ -217,9 +282,14 @@ struct Worker<'s, 'a, 'h> {
     options: &'s ImportOptions,
     shared: &'s SharedInputs<'a, 'h>,
     keys: &'s Spill,
-    direct: Direct,
+    small: SmallIds,
+    /// True if one of the small integers may have no edge.
+    bare: bool,
+    /// Ranges of vertices that exist even if nothing names them.
+    declared: Vec<Range<u64>>,
+    /// Edges between small integers.
     direct_pairs: PairWriter<'s>,
-    /// Edges between integers that [`Direct`] does not admit.
+    /// Edges between other integers.
     ints: IntBatch,
     interner: Interner,
     /// Memory budget of the tables in bytes.
@@ -229,7 +299,7 @@ struct Worker<'s, 'a, 'h> {
     spill: &'s Spill,
     /// Bytes for the buffers of a writer of edges.
     buffers: u64,
-    /// Edges that went to [`Direct`], and edges that did not.
+    /// Edges between small integers, and others.
     admitted: u64,
     refused: u64,
     generations: Vec<Generation>,
@@ -240,7 +310,7 @@ struct Worker<'s, 'a, 'h> {
 impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
     fn new(
         options: &'s ImportOptions,
-        share: u64,
+        (share, most): (u64, u64),
         pairs: &'s Spill,
         keys: &'s Spill,
         shared: &'s SharedInputs<'a, 'h>,
@@ -249,7 +319,9 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
             options,
             shared,
             keys,
-            direct: Direct::new(share / 10 * 3),
+            small: SmallIds::new(share / 10 * 3, most),
+            bare: false,
+            declared: Vec::new(),
             direct_pairs: PairWriter::new(pairs, share / 16),
             ints: IntBatch::new(),
             interner: Interner::new(),
@@ -265,7 +337,8 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
         }
     }
 
-    fn run(mut self) -> Option<WorkerOutput> {
+    /// Takes pieces of input until there are none; returns nothing if that failed.
+    fn read(mut self) -> Option<Self> {
         let mut batch = Batch::default();
         while !self.shared.stop.load(Ordering::Relaxed) {
             let next = {
@@ -290,13 +363,24 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
                 return None;
             }
         }
-        let finished = self
-            .finish_ints()
-            .and_then(|()| self.finish_generation())
-            .and_then(|()| self.direct_pairs.take_chunks());
-        match finished {
+        match self.finish_ints().and_then(|()| self.finish_generation()) {
+            Ok(()) => Some(self),
+            Err(error) => {
+                self.shared.fail(u64::MAX, error);
+                None
+            }
+        }
+    }
+
+    /// Ends with the chunks of small integers, or without room for all of their counters batches these as
+    /// others are.
+    fn finish(mut self, fits: bool) -> Option<WorkerOutput> {
+        let retired = match fits {
+            true => Ok(()),
+            false => self.retire_small().and_then(|()| self.finish_ints()),
+        };
+        match retired.and_then(|()| self.direct_pairs.take_chunks()) {
             Ok(direct_chunks) => Some(WorkerOutput {
-                direct: self.direct,
                 direct_chunks,
                 generations: self.generations,
                 totals: self.totals,
@@ -320,7 +404,7 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
 
     fn consume(&mut self, batch: &Batch) -> Result<()> {
         let text = self.shared.counters.text.load(Ordering::Relaxed);
-        self.direct.allow(self.shared.known.max(text).max(self.totals.edges * 8));
+        self.small.allow(self.shared.known.max(text).max(self.totals.edges * 8));
         self.totals.edges += batch.edges() as u64;
         self.totals.comments += batch.comments;
         self.notes.extend_from_slice(&batch.notes);
@@ -332,22 +416,22 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
         } else {
             self.consume_plain(batch)?;
         }
-        // Counters that cover few of the ids take the memory of batches.
-        if self.direct.is_full() && self.refused > self.admitted / 4 + (1 << 12) {
-            self.retire_direct()?;
+        // A set that covers few of the ids takes the memory of batches.
+        if self.small.is_full() && self.refused > self.admitted / 4 + (1 << 12) {
+            self.retire_small()?;
         }
         Ok(())
     }
 
     fn consume_plain(&mut self, batch: &Batch) -> Result<()> {
         for &[source, target] in &batch.ints {
-            if self.direct.admits(source) && self.direct.admits(target) {
+            if self.small.admit(source) && self.small.admit(target) {
                 if source == target && self.drops_loop() {
-                    self.direct.list(source);
+                    self.bare = true;
                     continue;
                 }
-                self.count(source, target);
-                // Ids in the small table are below 2^32.
+                self.admitted += 1;
+                // Small integers are below 2^32.
                 self.direct_pairs.push(source as u32, target as u32)?;
             } else {
                 self.batch_ints(source.into(), target.into())?;
@@ -372,12 +456,12 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
             return Err(Error::Invalid("the input has no weights; import without weights".into()));
         }
         for (&[source, target], &weight) in batch.ints.iter().zip(batch.int_weights.bits()) {
-            if self.direct.admits(source) && self.direct.admits(target) {
+            if self.small.admit(source) && self.small.admit(target) {
                 if source == target && self.drops_loop() {
-                    self.direct.list(source);
+                    self.bare = true;
                     continue;
                 }
-                self.count(source, target);
+                self.admitted += 1;
                 self.direct_pairs.push_weighted(source as u32, target as u32, weight, float)?;
             } else if self.batch_ints(source.into(), target.into())? {
                 self.ints.push_weight(weight, float);
@@ -399,8 +483,8 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
 
     fn consume_vertices(&mut self, batch: &Batch) -> Result<()> {
         for &id in &batch.int_vertices {
-            if self.direct.admits(id) {
-                self.direct.list(id);
+            if self.small.admit(id) {
+                self.bare = true;
             } else {
                 self.list_int(id.into())?;
             }
@@ -412,7 +496,9 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
             }
         }
         for range in &batch.ranges {
-            self.direct.declare(range.clone());
+            if !self.declared.contains(range) {
+                self.declared.push(range.clone());
+            }
         }
         Ok(())
     }
@@ -423,33 +509,26 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
         self.options.self_loops == SelfLoops::Drop
     }
 
-    /// Counts the ends of an edge at their ids: one for a self-loop of an undirected graph, else
-    /// two.
-    #[inline]
-    fn count(&mut self, source: u64, target: u64) {
-        self.admitted += 1;
-        self.direct.count(source);
-        if source != target || self.options.directed {
-            self.direct.count(target);
-        }
-    }
-
     /// Adds an edge to the batch of integers, unless it is a self-loop that is dropped; returns true
     /// if it was added.
     #[inline]
     fn batch_ints(&mut self, source: i128, target: i128) -> Result<bool> {
-        self.make_room_for_ints()?;
         self.refused += 1;
-        if source != target {
-            self.ints.push(source, target, [1, 1]);
-            return Ok(true);
-        }
-        if self.drops_loop() {
-            self.ints.list(source);
+        if source == target && self.drops_loop() {
+            self.list_int(source)?;
             return Ok(false);
         }
-        self.ints.push(source, target, [1, u32::from(self.options.directed)]);
+        self.add_ints(source, target)?;
         Ok(true)
+    }
+
+    /// Adds an edge to the batch of integers.
+    #[inline]
+    fn add_ints(&mut self, source: i128, target: i128) -> Result<()> {
+        self.make_room_for_ints()?;
+        let both = source != target || self.options.directed;
+        self.ints.push(source, target, [1, u32::from(both)]);
+        Ok(())
     }
 
     fn list_int(&mut self, id: i128) -> Result<()> {
@@ -460,7 +539,7 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
 
     #[inline]
     fn make_room_for_ints(&mut self) -> Result<()> {
-        let taken = self.direct.memory() + self.interner.memory();
+        let taken = self.small.memory() + self.interner.memory();
         if self.ints.is_full(self.room.saturating_sub(taken)) { self.finish_ints() } else { Ok(()) }
     }
 
@@ -482,36 +561,25 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
         Ok(())
     }
 
-    /// Makes a generation of the counted ids and their edges, whose memory is free then.
-    fn retire_direct(&mut self) -> Result<()> {
-        let mut direct = self.direct.retire();
-        let number = self.shared.generations.fetch_add(1, Ordering::Relaxed);
-        let run = IntRun::write(
-            self.keys,
-            number,
-            direct.vertices().map(|(id, ends)| Ok((id.into(), ends))),
-        )?;
-        let mut size = 0_u32;
-        direct.replace(|_, _| {
-            size += 1;
-            Ok(size - 1)
-        })?;
-        let (mut pairs, mut reader) =
-            (PairWriter::new(self.spill, self.buffers), PairReader::default());
+    /// Batches the small integers and their edges as others are; their memory is free then.
+    fn retire_small(&mut self) -> Result<()> {
+        let small = self.small.retire();
+        let mut reader = PairReader::default();
         for chunk in self.direct_pairs.take_chunks()? {
+            self.shared.hooks.check()?;
             let float = chunk.is_float();
             reader.read(self.spill, chunk, float, |source, target, word| {
-                let (source, target) = (direct.place(source), direct.place(target));
+                self.add_ints(source.into(), target.into())?;
                 if self.options.weighted {
-                    pairs.push_weighted(source, target, unsortable(word, float), float)
-                } else {
-                    pairs.push(source, target)
+                    self.ints.push_weight(unsortable(word, float), float);
                 }
+                Ok(())
             })?;
             self.spill.free(chunk.extent)?;
         }
-        let chunks = pairs.take_chunks()?;
-        self.generations.push(Generation { number, size, chunks, run: Run::Ints(run) });
+        if self.bare {
+            small.iter().try_for_each(|id| self.list_int(id.into()))?;
+        }
         Ok(())
     }
 
@@ -536,7 +604,7 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
 
     fn intern_one(&mut self, key: &[u8], ends: u64) -> Result<u32> {
         if self.interner.len() > 1024 {
-            let taken = self.direct.memory();
+            let taken = self.small.memory();
             let room = self.room.saturating_sub(taken) / if self.ints.is_empty() { 1 } else { 2 };
             if self.interner.memory() > room.max(self.room / 4) {
                 self.finish_generation()?;

@@ -136,7 +136,8 @@ impl ImportJob<'_> {
         self.phase()?;
         let budget = Budget { memory: self.options.memory, threads: self.options.threads };
         let limit = budget.bucket::<R>();
-        let ranges = cells.ranges(if self.options.directed { limit * 2 } else { limit } / 10 * 9);
+        let directions = if self.options.directed { 2 } else { 1 };
+        let ranges = cells.ranges::<R>(directions * limit / 10 * 9, budget.buffers(directions));
         drop(cells);
         let (out, into) = (spill("arcs")?, spill("in-arcs")?);
         let (from_source, from_target) = self.scatter::<R>(
@@ -348,15 +349,13 @@ impl ImportJob<'_> {
             Some(Work::Generations(group))
         };
         let work = Mutex::new(next);
-        let directions = if self.options.directed { 2 } else { 1 };
-        let memory = self.options.memory / 4 / threads as u64 / directions;
         let results = run_workers(threads, |_| -> Result<(Vec<Bucket>, Vec<Bucket>)> {
             let mut chunks = ChunkScatter::<R> {
                 pairs,
                 float,
                 reader: PairReader::default(),
-                out: Scatter::new(arcs.0, ranges, memory),
-                into: (directions == 2).then(|| Scatter::new(arcs.1, ranges, memory)),
+                out: Scatter::new(arcs.0, ranges),
+                into: self.options.directed.then(|| Scatter::new(arcs.1, ranges)),
             };
             loop {
                 let next = work.lock().unwrap_or_else(PoisonError::into_inner)();
@@ -368,11 +367,17 @@ impl ImportJob<'_> {
                         let tables = dictionary.tables(&numbers)?;
                         for ((_, own), table) in group.iter().zip(&tables) {
                             let place = |id: u32| table.get(id as usize).copied().unwrap_or(0);
-                            chunks.scatter(own, place, self.hooks)?;
+                            let places = |edges: &mut [(u32, u32, u64)]| {
+                                for (source, target, _) in edges {
+                                    (*source, *target) = (place(*source), place(*target));
+                                }
+                            };
+                            chunks.scatter(own, places, self.hooks)?;
                         }
                     }
                     Some(Work::Direct(own)) => {
-                        chunks.scatter(own, |id| dictionary.direct_place(id), self.hooks)?;
+                        let places = |edges: &mut [_]| dictionary.direct_places(edges);
+                        chunks.scatter(own, places, self.hooks)?;
                     }
                 }
             }
@@ -417,24 +422,27 @@ struct ChunkScatter<'s, R> {
 }
 
 impl<R: Record> ChunkScatter<'_, R> {
-    /// Moves the edges of some chunks, whose space is given back, to the buckets of their positions.
+    /// Moves the edges of some chunks, whose space is given back, to the buckets of their positions, which
+    /// `places` puts in place of their ids.
     fn scatter(
         &mut self,
         chunks: &[PairChunk],
-        place: impl Fn(u32) -> u32,
+        places: impl Fn(&mut [(u32, u32, u64)]),
         hooks: &Hooks,
     ) -> Result<()> {
         let Self { pairs, float, reader, out, into } = self;
         for &chunk in chunks {
             hooks.check()?;
-            reader.read(pairs, chunk, *float, |source, target, weight| {
-                let (source, target) = (place(source), place(target));
-                out.push(source, target, weight)?;
-                match into {
-                    Some(into) => into.push(target, source, weight),
-                    None if source != target => out.push(target, source, weight),
-                    None => Ok(()),
-                }
+            reader.blocks(pairs, chunk, *float, |edges| {
+                places(edges);
+                edges.iter().try_for_each(|&(source, target, weight)| {
+                    out.push(source, target, weight)?;
+                    match into {
+                        Some(into) => into.push(target, source, weight),
+                        None if source != target => out.push(target, source, weight),
+                        None => Ok(()),
+                    }
+                })
             })?;
             pairs.free(chunk.extent)?;
         }

@@ -195,10 +195,10 @@ mod tests {
             (Spill::create(&*fs, dir.path(), "a")?, Spill::create(&*fs, dir.path(), "b")?);
         let mut cells = ArcCells::new(1);
         cells.add(0, 50_000);
-        let ranges = cells.ranges(1 << 20);
+        let ranges = cells.ranges::<Weighted>(1 << 20, 16 << 10);
         let mut sorted = Vec::new();
         for limit in [1 << 20, 3000] {
-            let mut scatter = Scatter::<Weighted>::new(&spill, &ranges, 16 << 10);
+            let mut scatter = Scatter::<Weighted>::new(&spill, &ranges);
             for i in 0..50_000_u64 {
                 let target = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 10_000;
                 scatter.push(0, target as u32, i % 7)?;

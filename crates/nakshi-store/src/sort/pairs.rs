@@ -118,6 +118,27 @@ pub(crate) struct PairReader {
 }
 
 impl PairReader {
+    /// As [`PairReader::read`], some edges at a time, which `visit` may overwrite.
+    pub fn blocks(
+        &mut self,
+        spill: &Spill,
+        chunk: PairChunk,
+        float: bool,
+        mut visit: impl FnMut(&mut [(u32, u32, u64)]) -> Result<()>,
+    ) -> Result<()> {
+        let mut block = Vec::with_capacity(BLOCK);
+        self.read(spill, chunk, float, |source, target, weight| {
+            block.push((source, target, weight));
+            if block.len() < BLOCK {
+                return Ok(());
+            }
+            visit(&mut block)?;
+            block.clear();
+            Ok(())
+        })?;
+        visit(&mut block)
+    }
+
     /// Visits the edges of a chunk: source, target, and a word in the order of the weights (see
     /// [`sortable`]), which is 0 without weights.
     pub fn read(
@@ -152,6 +173,9 @@ impl PairReader {
         })
     }
 }
+
+/// Edges of a block of [`PairReader::blocks`].
+const BLOCK: usize = 128;
 
 /// Maps the bits of a weight to a word of the same order.
 pub(crate) fn sortable(bits: u64, float: bool) -> u64 {

@@ -8,6 +8,12 @@ use crate::Result;
 /// Number of positions with a cell of their own; hubs are among them in the degree layout.
 const FINE: usize = 1 << 16;
 
+/// Records of a buffer that packs well.
+const BUFFER: u64 = 2048;
+/// Half of the ranges that there may be with any memory, and at most.
+const FEW: u64 = 500;
+const MANY: u64 = 1 << 14;
+
 /// Small groups of positions, in ascending order, with the number of their arcs.
 #[derive(Debug)]
 pub(crate) struct ArcCells {
@@ -34,10 +40,12 @@ impl ArcCells {
         self.arcs[Self::cell(self.shift, place)] += arcs;
     }
 
-    /// Cuts the positions into ranges of about `target` arcs, at most 1,024 ranges.
-    pub fn ranges(&self, target: u64) -> Ranges {
+    /// Cuts the positions into ranges of about `target` arcs, but not into more than allow for buffers of
+    /// a good size in `memory` bytes, which a [`Scatter`] takes.
+    pub fn ranges<R>(&self, target: u64, memory: u64) -> Ranges {
         let total: u64 = self.arcs.iter().sum();
-        let target = target.max(total / 500).max(1);
+        let most = (memory / (BUFFER * size_of::<R>() as u64)).clamp(FEW, MANY);
+        let target = target.max(total / most).max(1);
         let (mut bucket_of, mut buckets, mut sum) =
             (Vec::with_capacity(self.arcs.len()), 0_u16, 0_u64);
         let mut sizes = Vec::new();
@@ -51,7 +59,7 @@ impl ArcCells {
             bucket_of.push(buckets);
         }
         sizes.push(sum);
-        Ranges { shift: self.shift, bucket_of, count: usize::from(buckets) + 1 }
+        Ranges { shift: self.shift, bucket_of, count: usize::from(buckets) + 1, memory }
     }
 }
 
@@ -62,6 +70,8 @@ pub(crate) struct Ranges {
     bucket_of: Vec<u16>,
     /// Number of ranges.
     pub count: usize,
+    /// Bytes of the buffers of one [`Scatter`].
+    memory: u64,
 }
 
 impl Ranges {
@@ -120,9 +130,10 @@ pub(crate) struct Scatter<'s, R> {
 }
 
 impl<'s, R: Record> Scatter<'s, R> {
-    /// Makes empty buffers, which take `memory` bytes.
-    pub fn new(spill: &'s Spill, ranges: &'s Ranges, memory: u64) -> Self {
-        let block = (memory as usize / size_of::<R>() / ranges.count).clamp(128, packed::MOST / 16);
+    /// Makes empty buffers.
+    pub fn new(spill: &'s Spill, ranges: &'s Ranges) -> Self {
+        let block =
+            (ranges.memory as usize / size_of::<R>() / ranges.count).clamp(128, packed::MOST / 16);
         Self {
             spill,
             ranges,
@@ -192,7 +203,7 @@ mod tests {
     fn ranges_ascend_and_hubs_stand_alone() {
         let mut cells = ArcCells::new(1 << 20);
         (0..1 << 20).for_each(|place| cells.add(place, if place == 3 { 1 << 22 } else { 2 }));
-        let ranges = cells.ranges(1 << 18);
+        let ranges = cells.ranges::<u64>(1 << 18, 0);
         let buckets: Vec<usize> = (0..1 << 20).map(|place| ranges.bucket(place)).collect();
         assert!(buckets.is_sorted() && ranges.count > 8);
         assert_eq!(buckets.iter().filter(|&&b| b == buckets[3]).count(), 1);

@@ -1,7 +1,7 @@
 //! The dictionary maps external ids to positions in the layout, under a memory cap.
 //!
-//! Workers give ids provisional numbers: a small integer is its own number ([`Direct`]); another
-//! integer of 64 bits is numbered in a batch of edges ([`IntBatch`]), any other id in a hash table
+//! Workers give ids provisional numbers: a small integer is its own number ([`SmallIds`], and [`Direct`] for
+//! those of all workers); another integer of 64 bits is numbered in a batch of edges ([`IntBatch`]), any other id in a hash table
 //! ([`Interner`]). When a batch or a table outgrows its share of memory, the worker writes its ids
 //! to disk as a sorted run and begins a new *generation*. The edges of a generation refer to its
 //! numbers only. In the end one merge of all runs, in parallel over ranges of the ids, gives every
@@ -19,6 +19,7 @@ mod merge;
 mod order;
 mod places;
 mod runs;
+mod small_ids;
 
 use std::collections::HashMap;
 
@@ -28,6 +29,7 @@ pub(crate) use int_run::IntRun;
 pub(crate) use interner::Interner;
 pub(crate) use order::IdOrder;
 pub(crate) use runs::{IdKey, IdRun};
+pub(crate) use small_ids::SmallIds;
 
 use int_run::IntReader;
 use merge::{Merged, RunReader, merge};
@@ -236,7 +238,7 @@ impl<'s> Dictionary<'s> {
         let Some(merged) = &self.merged else { return Ok(()) };
         for mut ranks in merged.ranks(self.spill, DIRECT, 256 << 10) {
             while let Some((id, rank)) = ranks.next()? {
-                self.direct.set_place(id.into(), number(rank));
+                self.direct.set_place(id, number(rank));
             }
         }
         Ok(())
@@ -325,15 +327,14 @@ impl<'s> Dictionary<'s> {
         };
         let ranks = merged.ranks(self.spill, DIRECT, 256 << 10);
         let direct = &mut self.direct;
-        places.look_up(self.spill, ranks, |_, id, place| direct.set_place(id.into(), place))?;
+        places.look_up(self.spill, ranks, |_, id, place| direct.set_place(id, place))?;
         self.places = Some(places);
         Ok(())
     }
 
-    /// Returns the position of a small integer.
-    #[inline]
-    pub fn direct_place(&self, id: u32) -> u32 {
-        self.direct.place(id)
+    /// Replaces both ids of each of some edges between small integers by their positions.
+    pub fn direct_places(&self, edges: &mut [(u32, u32, u64)]) {
+        self.direct.places(edges);
     }
 
     /// Returns the name of a small integer, before positions are assigned.
