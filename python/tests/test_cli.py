@@ -263,6 +263,23 @@ def test_a_closed_pipe_is_no_traceback(store: Path) -> None:
     assert done.stderr == ""
 
 
+def test_ctrl_c_while_modules_are_loaded() -> None:
+    """Seen red with the default handler, which shows where the import was."""
+    program = (
+        "import os, signal, sys\n"
+        "from nakshi.start import main\n"
+        "class Interrupts:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'nakshi.cli.walks':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "sys.meta_path.insert(0, Interrupts())\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "nakshi: interrupted\n")
+
+
 def test_the_interpreters_share_of_memory(store: Path) -> None:
     """`nakshi run` leaves numpy, rich and asyncio alone: a cap is spent on the graph."""
     program = (

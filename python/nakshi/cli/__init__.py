@@ -125,7 +125,7 @@ for _command in (*similarities(), random_walks, node2vec):
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the command line and exit; console script ``nakshi``."""
+    """Run the command line and exit."""
     # OpenBLAS, which NumPy imports, would start a thread for each processor. No command uses them, and
     # a thread that cannot start ends the process with a signal.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
