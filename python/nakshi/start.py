@@ -10,13 +10,13 @@ from typing import NoReturn
 
 def main() -> NoReturn:
     """Run the command line and exit; console script ``nakshi``."""
-    handler = signal.getsignal(signal.SIGINT)
     # A signal that whoever began the process ignores stays ignored.
-    if handler is signal.default_int_handler:
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupted)
     from .cli import main as run
 
-    signal.signal(signal.SIGINT, handler)
+    if signal.getsignal(signal.SIGINT) is _interrupted:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     run()
 
 

@@ -32,7 +32,7 @@ use std::sync::atomic::{
 const SMALL: usize = 4096;
 /// Lists that are requested at once.
 const BATCH: usize = 256;
-/// The proposal of a vertex that makes none, the suitor of one that has none, and the partner of a single one.
+/// The proposal of a vertex that makes none, and the suitor of one that has none.
 const NONE: u32 = u32::MAX;
 
 /// Pairs in internal order.
@@ -84,18 +84,18 @@ pub(super) fn run(
     };
     let mut readers = Vec::new();
     for &direction in graph.all_lists() {
-        readers.push((direction, graph.reader(direction, cx)?));
+        readers.push(graph.reader(direction, cx)?);
     }
     // Internal ids are 32 bits.
     let mut seeking: Vec<VertexId> = (0..n as u32).collect();
     while !seeking.is_empty() {
         cx.check()?;
-        let size = seeking.len() as u64;
-        seeking = match size as usize {
+        let size = seeking.len();
+        seeking = match size {
             ..=SMALL => state.small(&seeking, &mut readers, cx)?,
             _ => state.large(seeking, graph, cx)?,
         };
-        log.end("round", size);
+        log.end("round", size as u64);
         cx.progress().update(name, (n - seeking.len()) as u64, n as u64);
     }
     let mut matched = Bitmap::new(n);
@@ -136,13 +136,13 @@ impl Suitors<'_> {
     fn small(
         &self,
         members: &[VertexId],
-        readers: &mut [(Direction, ListReader<'_>)],
+        readers: &mut [ListReader<'_>],
         cx: &Context,
     ) -> Result<Vec<VertexId>> {
         let mut again = Vec::new();
         members.iter().for_each(|&v| self.propose_none(v));
         let last = readers.len().saturating_sub(1);
-        for (k, (_, reader)) in readers.iter_mut().enumerate() {
+        for (k, reader) in readers.iter_mut().enumerate() {
             for batch in members.chunks(BATCH) {
                 cx.check()?;
                 let requests: Vec<_> = batch.iter().map(|&v| (v, 0)).collect();

@@ -1,12 +1,13 @@
 //! The dictionary maps external ids to positions in the layout, under a memory cap.
 //!
-//! Workers give ids provisional numbers: a small integer is its own number ([`SmallIds`], and [`Direct`] for
-//! those of all workers); another integer of 64 bits is numbered in a batch of edges ([`IntBatch`]), any other id in a hash table
-//! ([`Interner`]). When a batch or a table outgrows its share of memory, the worker writes its ids
-//! to disk as a sorted run and begins a new *generation*. The edges of a generation refer to its
-//! numbers only. In the end one merge of all runs, in parallel over ranges of the ids, gives every
-//! id its rank: it writes the distinct ids, and for each run the ranks of its ids. Only the table of
-//! one generation at a time has to fit in memory, for any size of input.
+//! Workers give ids provisional numbers: a small integer is its own number ([`SmallIds`], and
+//! [`Direct`] for those of all workers); another integer of 64 bits is numbered in a batch of
+//! edges ([`IntBatch`]), any other id in a hash table ([`Interner`]). When a batch or a table
+//! outgrows its share of memory, the worker writes its ids to disk as a sorted run and begins a
+//! new *generation*. The edges of a generation refer to its numbers only. In the end one merge of
+//! all runs, in parallel over ranges of the ids, gives every id its rank: it writes the distinct
+//! ids, and for each run the ranks of its ids. Only the table of one generation at a time has to
+//! fit in memory, for any size of input.
 //!
 //! Integers are merged as integers. If some id is none, all are merged by their bytes, and so are
 //! all if some integer exceeds 64 bits.
