@@ -22,8 +22,10 @@ const REPEATS: usize = 4;
 /// Most values that are searched linearly, without an order of the values.
 const FEW: usize = 32;
 
-/// Estimated nanoseconds of comparing a text, and of returning a row or comparing a number.
+/// Estimated nanoseconds of comparing a text, of comparing the code of some row, which waits for memory, and of
+/// returning a row or comparing a number.
 const PER_TEXT: u64 = 50;
+const PER_CODE: u64 = 25;
 const PER_ROW: u64 = 6;
 /// Rows of a value whose numbers a page of 4 KiB has, at three bits each, in the time that it takes to read it.
 const ROWS_OF_PAGE: u64 = 8192;
@@ -497,11 +499,7 @@ impl EncodedColumn {
                 }
             }
             (ColumnCodec::Dictionary { distinct, .. }, Predicate::Equal(value)) => {
-                let code = match &self.distinct {
-                    Some(distinct) => distinct.find(value),
-                    None => distinct.find(blob, self.symbols.as_deref(), value)?,
-                };
-                if let Some(code) = code {
+                if let Some(code) = self.code(blob, distinct, value)? {
                     self.rows_of(blob, code, &mut rows)?;
                 }
             }
@@ -549,9 +547,28 @@ impl EncodedColumn {
         }
     }
 
+    /// The code of a value in a dictionary of `distinct` values; `None` if no row has it.
+    fn code(&self, blob: &Blob, distinct: &Texts, value: &[u8]) -> Result<Option<u64>> {
+        match &self.distinct {
+            Some(distinct) => Ok(distinct.find(value)),
+            None => distinct.find(blob, self.symbols.as_deref(), value),
+        }
+    }
+
     /// Those of `rows` whose value matches.
     pub(super) fn among(&self, blob: &Blob, rows: &[u64], wanted: &Predicate) -> Result<Vec<u64>> {
         let (mut found, mut value) = (Vec::new(), Vec::new());
+        if let (ColumnCodec::Dictionary { distinct, .. }, Predicate::Equal(value)) =
+            (&self.layout.values, wanted)
+        {
+            let Some(wanted) = self.code(blob, distinct, value)? else { return Ok(found) };
+            for row in rows {
+                if matches!(self.place(blob, *row)?, ValueCode::At(code) if code == wanted) {
+                    found.push(*row);
+                }
+            }
+            return Ok(found);
+        }
         for row in rows {
             value.clear();
             let there = self.get(blob, *row, &mut value)?;
@@ -582,15 +599,15 @@ impl EncodedColumn {
     }
 
     /// Number of rows whose values are compared in the time in which a dictionary finds the rows of an average
-    /// value: by their codes twice as many as it finds, and by their texts a part of them. On disk their codes may
-    /// lie in as many pages, of which one has the numbers of thousands of rows with a value.
+    /// value, which lie side by side. On disk the codes of the compared rows may lie in as many pages, of which
+    /// one has the numbers of thousands of rows with a value.
     pub(super) fn compared(&self, blob: &Blob, wanted: &Predicate) -> u64 {
         let ColumnCodec::Dictionary { distinct, .. } = &self.layout.values else { return 0 };
         let found = self.len() / distinct.len().max(1);
         match wanted {
-            Predicate::Equal(_) if blob.is_in_memory() => 2 * found,
-            _ if blob.is_in_memory() => found * PER_ROW / (PER_ROW + PER_TEXT),
-            _ => 2 + found / ROWS_OF_PAGE,
+            _ if !blob.is_in_memory() => 2 + found / ROWS_OF_PAGE,
+            Predicate::Equal(_) => found * PER_ROW / (PER_ROW + PER_CODE),
+            _ => found * PER_ROW / (PER_ROW + PER_TEXT),
         }
     }
 
@@ -852,13 +869,14 @@ mod tests {
                 prop_assert_eq!(there.then_some(found), value.clone());
             }
             for value in values.iter().flatten().take(20) {
-                let expected = rows_where(&values, |v| v == value);
-                prop_assert_eq!(column.find(&blob, rows.into(), &Predicate::Equal(value.clone())).unwrap(), expected);
+                let (expected, wanted) = (rows_where(&values, |v| v == value), Predicate::Equal(value.clone()));
+                let all: Vec<u64> = (0..values.len() as u64).collect();
+                prop_assert_eq!(&column.among(&blob, &all, &wanted).unwrap(), &expected);
+                prop_assert_eq!(column.find(&blob, rows.into(), &wanted).unwrap(), expected);
                 let middle = value.get(value.len() / 3..value.len().div_ceil(2)).unwrap();
                 for part in [&[][..], &[0], b"a", b"ab", &value[value.len() / 2..], middle, value] {
                     let has = |v: &[u8]| part.is_empty() || v.windows(part.len()).any(|w| w == part);
                     let (expected, wanted) = (rows_where(&values, has), Predicate::Contains(part.to_vec()));
-                    let all: Vec<u64> = (0..values.len() as u64).collect();
                     prop_assert_eq!(&column.among(&blob, &all, &wanted).unwrap(), &expected);
                     prop_assert_eq!(column.find(&blob, rows.into(), &wanted).unwrap(), expected);
                 }
