@@ -24,6 +24,8 @@ pytest = $(PYTHON) -m pytest $(1) --timeout $(TEST_TIMEOUT) --timeout-method thr
 quietly = $(PYTHON) -m maturin $(1) --quiet >$(LOGS)/maturin.log 2>&1 || { cat $(LOGS)/maturin.log; exit 1; }
 pip = $(PYTHON) -m pip install --quiet --disable-pip-version-check
 export VIRTUAL_ENV := $(VENV)
+# Tests start thousands of processes, each of which would compile the package's modules again.
+export PYTHONDONTWRITEBYTECODE :=
 export PATH := $(VENV)/bin:$(PATH)
 
 .PHONY: help

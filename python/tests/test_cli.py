@@ -263,20 +263,24 @@ def test_a_closed_pipe_is_no_traceback(store: Path) -> None:
     assert done.stderr == ""
 
 
-def test_ctrl_c_while_modules_are_loaded() -> None:
-    """Seen red with the default handler, which shows where the import was."""
+@pytest.mark.parametrize("module", ["click", "nakshi.cli.walks"])
+def test_ctrl_c_while_modules_are_loaded(module: str) -> None:
+    """Before the command is known, and for the command. Seen red with the default handler, which shows where
+    the import was.
+    """
     program = (
         "import os, signal, sys\n"
         "from nakshi.start import main\n"
         "class Interrupts:\n"
         "    def find_spec(self, name, *_):\n"
-        "        if name == 'nakshi.cli.walks':\n"
+        f"        if name == {module!r}:\n"
         "            os.kill(os.getpid(), signal.SIGINT)\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "sys.meta_path.insert(0, Interrupts())\n"
         "main()\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    call = [sys.executable, "-c", program, "run"]
+    done = subprocess.run(call, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "nakshi: interrupted\n")
 
 

@@ -5,11 +5,9 @@ anything else.
 Nothing heavy is imported before it is needed: ``nakshi run`` keeps the interpreter's own share of
 memory small, so that a memory cap is spent on the graph.
 
-Inside: ``commands`` (import, info, check, backup, compact, cost, layout, cache-plan, export, generate),
-``plots`` (plot), ``algorithms`` (run, estimate), ``servers`` (serve, add-user, status), ``clusters`` (cluster,
-worker), ``queries`` (get, neighbors, find), ``cypher`` (query), ``benches`` (bench) on ``workloads``, ``lookups``
-(degree, path, subgraph), ``similarities`` and ``walks`` (more of run), ``logs`` (log, apply),
-``completion``, ``options`` (what they share), ``output`` (text, JSON).
+Each command is imported when it is called, so that none waits for the others. ``workloads`` has what
+``bench`` measures, ``similarities`` and ``walks`` have more of ``run``, ``options`` what commands share, and
+``output`` text and JSON.
 """
 
 from __future__ import annotations
@@ -17,35 +15,11 @@ from __future__ import annotations
 import os
 import re
 import sys
+from importlib import import_module
 from typing import NoReturn
 
 import click
 from click.shell_completion import shell_complete
-
-from .algorithms import estimate, run
-from .benches import bench
-from .clusters import cluster, worker
-from .commands import (
-    backup,
-    cache_plan,
-    check,
-    compact,
-    cost,
-    export,
-    generate,
-    import_,
-    info,
-    layout,
-)
-from .completion import completion
-from .cypher import query
-from .logs import apply, log
-from .lookups import degree, path, subgraph
-from .plots import plot
-from .queries import find, get, neighbors
-from .servers import add_user, serve, status
-from .similarities import commands as similarities
-from .walks import node2vec, random_walks
 
 __all__ = ["main", "nakshi"]
 
@@ -53,11 +27,52 @@ __all__ = ["main", "nakshi"]
 COMPLETE = "_NAKSHI_COMPLETE"
 
 
-class _Group(click.Group):
-    """Lists the commands in the order of a first session instead of the alphabet."""
+#: The module of each command, and its name there, in the order of a first session.
+_PLACES = {
+    "import": ("commands", "import_"),
+    "info": ("commands", "info"),
+    "get": ("queries", "get"),
+    "neighbors": ("queries", "neighbors"),
+    "degree": ("lookups", "degree"),
+    "path": ("lookups", "path"),
+    "subgraph": ("lookups", "subgraph"),
+    "find": ("queries", "find"),
+    "query": ("cypher", "query"),
+    "run": ("algorithms", "run"),
+    "estimate": ("algorithms", "estimate"),
+    "cost": ("commands", "cost"),
+    "layout": ("commands", "layout"),
+    "cache-plan": ("commands", "cache_plan"),
+    "plot": ("plots", "plot"),
+    "export": ("commands", "export"),
+    "check": ("commands", "check"),
+    "backup": ("commands", "backup"),
+    "compact": ("commands", "compact"),
+    "log": ("logs", "log"),
+    "apply": ("logs", "apply"),
+    "bench": ("benches", "bench"),
+    "generate": ("commands", "generate"),
+    "serve": ("servers", "serve"),
+    "add-user": ("servers", "add_user"),
+    "status": ("servers", "status"),
+    "cluster": ("clusters", "cluster"),
+    "worker": ("clusters", "worker"),
+    "completion": ("completion", "completion"),
+}
+
+
+class _Commands(click.Group):
+    """Imports the module of a command when that command is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
+        return list(_PLACES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _PLACES:
+            return None
+        module, name = _PLACES[cmd_name]
+        command: click.Command = getattr(import_module(f".{module}", __name__), name)
+        return command
 
 
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -69,7 +84,7 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 
 @click.group(
-    cls=_Group, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=_Commands, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.option(
     "--version",
@@ -86,42 +101,6 @@ def nakshi() -> None:
     nakshi import edges.tsv graph.nakshi --memory 1GiB
     nakshi run pagerank graph.nakshi --memory 256MiB --out ranks.tsv
     """
-
-
-for _command in (
-    import_,
-    info,
-    get,
-    neighbors,
-    degree,
-    path,
-    subgraph,
-    find,
-    query,
-    run,
-    estimate,
-    cost,
-    layout,
-    cache_plan,
-    plot,
-    export,
-    check,
-    backup,
-    compact,
-    log,
-    apply,
-    bench,
-    generate,
-    serve,
-    add_user,
-    status,
-    cluster,
-    worker,
-    completion,
-):
-    nakshi.add_command(_command)
-for _command in (*similarities(), random_walks, node2vec):
-    run.add_command(_command)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

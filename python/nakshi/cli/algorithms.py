@@ -9,7 +9,7 @@ import click
 from ..declared import ALIASES, DECLARATIONS, Declaration, Parameter
 from ..errors import ParameterError
 from ..result import RowFormat
-from . import options
+from . import options, similarities, walks
 from .output import plain, print_json, print_pairs, print_table, state
 
 
@@ -361,3 +361,5 @@ def _add(name: str, declared: Declaration) -> None:
 
 for _name, _declared in DECLARATIONS.items():
     _add(_name, _declared)
+for _command in (*similarities.commands(), walks.random_walks, walks.node2vec):
+    run.add_command(_command)
