@@ -1,19 +1,24 @@
-//! Target of the fuzz tests: what a server makes of the bytes of a request. Ordinary tests replay the stored
-//! corpus on it.
+//! Targets of the fuzz tests: what a server makes of the bytes of a request, of the text of a statement, and of
+//! what a client sends over Bolt. Ordinary tests replay the stored corpora on them.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use nakshi_io::CancelToken;
 use nakshi_property::{LoadOptions, PropertyStore, Table, TableRows, load};
-use nakshi_query::Database;
+use nakshi_query::{Class, Database, Mode, Options, Parameters};
 use nakshi_store::OpenOptions;
 use nakshi_store::files::new_uuid;
 use nakshi_store::import::Hooks;
 use prost::Message;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
+use crate::bolt::{Bolt, talk};
 use crate::error::{ErrorKind, Result};
 use crate::journal::Journal;
 use crate::limits::Limits;
@@ -41,22 +46,46 @@ const LIMITS: Limits = Limits {
     idle: Duration::from_secs(1),
 };
 
-static SERVED: LazyLock<Served> = LazyLock::new(|| {
+/// Bytes of memory of a statement.
+const MEMORY: u64 = 1 << 22;
+/// What a client of Bolt 5.4 sends until it has logged on: version, HELLO and LOGON, each without a word more.
+const LOGGED_ON: &[u8] = b"\x60\x60\xb0\x17\0\0\x04\x05\0\0\0\0\0\0\0\0\0\0\0\0\
+    \0\x03\xb1\x01\xa0\0\0\0\x03\xb1\x6a\xa0\0\0";
+
+/// A server whose graph may be changed.
+static SERVED: LazyLock<Arc<Served>> = LazyLock::new(|| served(false));
+/// Another one, whose graph may not: what a client sends alone would be committed.
+static BOLT: LazyLock<Arc<Bolt>> = LazyLock::new(|| {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 7687));
+    Arc::new(Bolt::new(served(true), address, None))
+});
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.unwrap_or_else(|error| panic!("a runtime: {error}"))
+});
+
+fn served(read_only: bool) -> Arc<Served> {
     let folder =
         std::env::temp_dir().join(format!("nakshi-fuzz-{}", u128::from_le_bytes(new_uuid())));
     let store = small_graph(&folder);
-    // The opened files are enough: no commit is made.
-    let removed = std::fs::remove_dir_all(&folder);
-    let store = store.and_then(|store| Ok(removed.map(|()| store)?));
-    let store = store.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let store = Arc::new(store);
+    let opened = store.and_then(|store| {
+        let store = Arc::new(store);
+        let database = Arc::new(Database::new(Arc::clone(&store)));
+        // A deletion opens what is opened late. Then the opened files are enough, since nothing is committed.
+        let mut transaction = database.begin(Mode::Write)?;
+        transaction.run("MATCH (n) DETACH DELETE n", Parameters::new(), &Options::default())?;
+        transaction.roll_back()?;
+        std::fs::remove_dir_all(&folder)?;
+        Ok((store, database))
+    });
+    let (store, database) = opened.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let journal = Arc::<Journal>::default();
-    Served {
+    Arc::new(Served {
         running: Running::new(&journal),
         journal,
-        database: Arc::new(Database::new(Arc::clone(&store))),
+        database,
         store,
-        read_only: false,
+        read_only,
         limits: LIMITS,
         tokens: None,
         users: None,
@@ -73,8 +102,8 @@ static SERVED: LazyLock<Served> = LazyLock::new(|| {
         group: None,
         gateway: None,
         began: Instant::now(),
-    }
-});
+    })
+}
 
 fn small_graph(folder: &Path) -> std::result::Result<PropertyStore, Box<dyn std::error::Error>> {
     std::fs::create_dir_all(folder)?;
@@ -103,6 +132,58 @@ pub fn request(bytes: &[u8]) {
         }),
         _ => transaction(message),
     }
+}
+
+/// Runs the text of a statement in a transaction that is rolled back. An error is a good answer, unless it is a
+/// fault of the store.
+pub fn statement(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let options = Options { memory: Some(MEMORY), ..Options::default() };
+    let ran = SERVED.database.begin(Mode::Write).and_then(|mut transaction| {
+        let options = options.with_timeout(LIMITS.time);
+        let ran = transaction
+            .run(&text, Parameters::new(), &options)
+            .and_then(|mut cursor| cursor.next(LIMITS.rows).map(|_| ()));
+        transaction.roll_back()?;
+        ran
+    });
+    if let Err(error) = ran {
+        assert_ne!(error.class(), Class::Store, "{error}");
+    }
+}
+
+/// Takes an even first byte for a client that has logged on, and the rest as what it sends over Bolt, until it has
+/// heard nothing for a while. The connection ends then, and no failure that the client was told of is a fault of
+/// the server. Returns what it was told.
+pub fn bolt(bytes: &[u8], quiet: Duration) -> Vec<u8> {
+    let Some((known, bytes)) = bytes.split_first() else { return Vec::new() };
+    let before = if known % 2 == 0 { LOGGED_ON } else { &[] };
+    let told = RUNTIME.block_on(async {
+        let (client, server) = tokio::io::duplex(LIMITS.request_bytes);
+        let talking = tokio::spawn(talk(Arc::clone(&BOLT), server, None));
+        let (mut reader, mut writer) = tokio::io::split(client);
+        let sent = [before, bytes].concat();
+        let sending = async {
+            // A server that has closed the connection takes no more.
+            let _ = writer.write_all(&sent).await;
+        };
+        let hearing = async {
+            let (mut told, mut part) = (Vec::new(), vec![0; LIMITS.request_bytes]);
+            while let Ok(Ok(more @ 1..)) = timeout(quiet, reader.read(&mut part)).await {
+                told.extend_from_slice(part.get(..more).unwrap_or_default());
+            }
+            told
+        };
+        let (_, told) = tokio::join!(sending, hearing);
+        drop((reader, writer));
+        // An error is the end of a connection that breaks the protocol.
+        let _ = talking.await.unwrap_or_else(|error| panic!("a connection: {error}"));
+        told
+    });
+    let fault = b"Neo.DatabaseError";
+    let found = told.windows(fault.len()).any(|part| part == fault);
+    assert!(!found, "a fault of the server: {}", String::from_utf8_lossy(&told));
+    told
 }
 
 /// Panics for an error that is a fault of the server.

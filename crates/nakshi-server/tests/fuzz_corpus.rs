@@ -1,10 +1,15 @@
-//! Replays the stored corpus of the fuzz target `request`, and mutations of it, as an ordinary test.
+//! Replays the stored corpora of the server's fuzz targets, and mutations of them, as ordinary tests.
 //!
 //! Seen red with errors of several lines, which quoted a name of a request as it is.
 #![allow(clippy::unwrap_used)] // helpers outside of #[test] functions
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use boltr::message::ClientMessage;
+use boltr::message::encode::encode_client_message;
+use boltr::types::{BoltDict, BoltValue};
+use bytes::BytesMut;
 use nakshi_property::QueryOrder;
 use nakshi_server::v1::{self, change::Change, query_request::Query, step::Step as Kind};
 use nakshi_server::{fuzzing, requests};
@@ -12,31 +17,67 @@ use nakshi_store::ExternalId;
 use nakshi_store::fuzzing::Mutations;
 use prost::Message;
 
-/// Mutations of each seed.
-const MUTATIONS: usize = 5000;
+/// Time after which a client that hears nothing leaves.
+const QUIET: Duration = Duration::from_millis(2);
 
-fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/request")
+fn corpus(target: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target)
 }
 
-/// Bytes that messages are sensitive to.
-const SENSITIVE: [u8; 7] = [0, 0x7f, 0x80, 0xff, 1, 0x12, 9];
-
-#[test]
-fn corpus_and_its_mutations_are_survived() {
+/// Hands the files of a corpus and mutations of each to a target. `sensitive` has bytes to which it is.
+fn replay(name: &str, target: fn(&[u8]), mutations: usize, sensitive: &[u8]) {
     let scale = std::env::var("NAKSHI_TEST_SCALE").ok().and_then(|text| text.parse().ok());
     let mut files: Vec<PathBuf> =
-        std::fs::read_dir(corpus()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        std::fs::read_dir(corpus(name)).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
-    assert!(files.len() >= seeds().len());
-    let mut mutations = Mutations::new(7);
+    assert!(!files.is_empty());
+    let mut mutated = Mutations::new(7);
     for file in files {
         let bytes = std::fs::read(&file).unwrap();
-        fuzzing::request(&bytes);
-        for _ in 0..MUTATIONS * scale.unwrap_or(1) {
-            fuzzing::request(&mutations.of(&bytes, &SENSITIVE));
+        target(&bytes);
+        for _ in 0..mutations * scale.unwrap_or(1) {
+            target(&mutated.of(&bytes, sensitive));
         }
     }
+}
+
+#[test]
+fn requests_and_their_mutations_are_survived() {
+    let sensitive = [0, 0x7f, 0x80, 0xff, 1, 0x12, 9];
+    replay("request", fuzzing::request, 5000, &sensitive);
+}
+
+#[test]
+fn statements_and_their_mutations_are_survived() {
+    replay("statement", fuzzing::statement, 5000, b"(){}[]-><*'\"\\$.,:|=0\x80");
+}
+
+/// Messages of a server begin with these.
+const SUCCESS: [u8; 2] = [0xb1, 0x70];
+const RECORD: [u8; 2] = [0xb1, 0x71];
+const FAILURE: [u8; 2] = [0xb1, 0x7f];
+
+/// The seeds get as far as they are meant to.
+#[test]
+fn connections_are_answered() {
+    for (name, bytes) in connections() {
+        let told = fuzzing::bolt(&bytes, 100 * QUIET);
+        let has = |message: [u8; 2]| told.windows(2).any(|part| part == message);
+        assert!(has(SUCCESS), "{name}");
+        assert_eq!(has(FAILURE), name == "failure", "{name}");
+        assert_eq!(
+            has(RECORD),
+            ["first", "rows", "reset", "transaction"].contains(&name.as_str()),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn connections_and_their_mutations_are_survived() {
+    let sensitive = [0, 1, 0x0f, 0x10, 0x3f, 0x7f, 0x80, 0x90, 0xa0, 0xb1, 0xc0, 0xd4, 0xff];
+    // A connection takes longer, since its end is heard.
+    replay("bolt", |bytes| drop(fuzzing::bolt(bytes, QUIET)), 300, &sensitive);
 }
 
 fn id(number: i64) -> ExternalId {
@@ -119,15 +160,84 @@ fn seeds() -> Vec<(String, Vec<u8>)> {
     seeds
 }
 
-/// The corpus has a request of each kind, as this version encodes it; with `NAKSHI_WRITE_CORPUS=1` it is written.
+/// Connections by name, as the corpus has them: chunks of messages of a client that has logged on, and all that
+/// one sends from the first byte on.
+fn connections() -> Vec<(String, Vec<u8>)> {
+    let none = BoltDict::new;
+    let run = |query: &str, parameters| ClientMessage::Run {
+        query: query.to_owned(),
+        parameters,
+        extra: none(),
+    };
+    let some = |n: i64| ClientMessage::Pull { extra: BoltDict::from([("n".to_owned(), n.into())]) };
+    let list: BoltValue = vec![1.into(), "x".into(), BoltValue::Null].into();
+    let parameters = BoltDict::from([("p".to_owned(), list)]);
+    let route = ClientMessage::Route { routing: none(), bookmarks: Vec::new(), extra: none() };
+    let talks = [
+        ("rows", vec![run("UNWIND $p AS x RETURN x", parameters), some(1), some(-1)]),
+        (
+            "discard",
+            vec![run("MATCH (n) RETURN n", none()), ClientMessage::Discard { extra: none() }],
+        ),
+        (
+            "transaction",
+            vec![
+                ClientMessage::Begin { extra: none() },
+                run("MATCH (a)-[r]->(b) RETURN a, r, b", none()),
+                some(-1),
+                ClientMessage::Commit,
+            ],
+        ),
+        ("failure", vec![run("RETURN 1 +", none()), some(-1)]),
+        (
+            "reset",
+            vec![
+                ClientMessage::Begin { extra: none() },
+                ClientMessage::Reset,
+                run("RETURN 1", none()),
+                some(-1),
+            ],
+        ),
+        ("route", vec![route, ClientMessage::Logoff, ClientMessage::Logon { auth: none() }]),
+        ("goodbye", vec![ClientMessage::Goodbye]),
+    ];
+    let mut connections: Vec<(String, Vec<u8>)> = talks
+        .into_iter()
+        .map(|(name, messages)| (name.to_owned(), [vec![0], chunks(&messages)].concat()))
+        .collect();
+    // Version 5.9, and 4.4, which has no LOGON.
+    let mut first = vec![1, 0x60, 0x60, 0xb0, 0x17, 0, 0, 9, 5, 0, 0, 4, 4, 0, 0, 0, 0, 0, 0, 0, 0];
+    let hello = ClientMessage::Hello { extra: none() };
+    first.extend(chunks(&[hello, run("RETURN 1", none()), some(-1)]));
+    connections.push(("first".to_owned(), first));
+    connections
+}
+
+/// Messages, each as one chunk and the empty one behind it.
+fn chunks(messages: &[ClientMessage]) -> Vec<u8> {
+    let mut all = Vec::new();
+    for message in messages {
+        let mut bytes = BytesMut::new();
+        encode_client_message(&mut bytes, message);
+        all.extend((bytes.len() as u16).to_be_bytes());
+        all.extend(&bytes);
+        all.extend([0, 0]);
+    }
+    all
+}
+
+/// The corpora have a request and a connection of each kind, as this version encodes them; with
+/// `NAKSHI_WRITE_CORPUS=1` they are written.
 #[test]
-fn the_corpus_has_every_kind_of_request() {
-    for (name, bytes) in seeds() {
-        let file = corpus().join(&name);
-        if std::env::var_os("NAKSHI_WRITE_CORPUS").is_some() {
-            std::fs::create_dir_all(corpus()).unwrap();
-            std::fs::write(&file, &bytes).unwrap();
+fn the_corpora_have_every_kind() {
+    for (target, seeds) in [("request", seeds()), ("bolt", connections())] {
+        for (name, bytes) in seeds {
+            let file = corpus(target).join(&name);
+            if std::env::var_os("NAKSHI_WRITE_CORPUS").is_some() {
+                std::fs::create_dir_all(corpus(target)).unwrap();
+                std::fs::write(&file, &bytes).unwrap();
+            }
+            assert_eq!(std::fs::read(&file).unwrap(), bytes, "{target}/{name}");
         }
-        assert_eq!(std::fs::read(&file).unwrap(), bytes, "{name}");
     }
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 use boltr::BoltError;
 use boltr::chunk::ChunkReader;
 use boltr::message::ClientMessage;
-use boltr::message::decode::decode_client_message;
 use boltr::types::{BoltDict, BoltValue};
 use tokio::io::{AsyncRead, AsyncWrite, BufReader, ReadHalf};
 use tokio::sync::{Semaphore, mpsc};
@@ -16,6 +15,7 @@ use super::host::Bolt;
 use super::interrupts::{Arrived, Interrupts};
 use super::login::asks_for_utc;
 use super::replies::Replies;
+use super::room::{decode, room_of};
 use super::session::{Ended, Session};
 use super::version::{Version, agree};
 use crate::access::Asker;
@@ -26,10 +26,12 @@ use crate::login::From as Peer;
 const LOGIN: Duration = Duration::from_secs(10);
 /// Bytes of a message of a stranger.
 const STRANGER_BYTES: usize = 64 << 10;
+/// Bytes of memory that it may take once it is read.
+const STRANGER_MEMORY: u64 = 16 * STRANGER_BYTES as u64;
 /// Messages that wait for the ones before them.
 const WAITING: usize = 64;
 /// Unit in which the bytes of waiting messages are counted.
-const KIB: usize = 1024;
+const KIB: u64 = 1024;
 /// Bytes that are read at once, so that a frame does not take three calls of the system.
 const AT_ONCE: usize = 4 << 10;
 
@@ -37,7 +39,7 @@ const AT_ONCE: usize = 4 << 10;
 type Messages<S> = ChunkReader<BufReader<ReadHalf<S>>>;
 
 /// Talks with a client until it leaves, or the server ends.
-pub(super) async fn talk<S>(
+pub(crate) async fn talk<S>(
     bolt: Arc<Bolt>,
     mut stream: S,
     peer: Option<SocketAddr>,
@@ -66,8 +68,8 @@ where
         reader.set_max_message_size(bolt.served.limits.request_bytes);
         let interrupts = Arc::new(Interrupts::new(&bolt.served.cancel));
         let (line, messages) = mpsc::channel(WAITING);
-        let room = bolt.served.limits.request_bytes.div_ceil(KIB) + WAITING;
-        let listening = listen(reader, line, room, Arc::clone(&interrupts));
+        let memory = bolt.served.limits.statement_bytes;
+        let listening = listen(reader, line, memory, Arc::clone(&interrupts));
         let listening = tokio::spawn(listening);
         let session = Session::new(&bolt, asker, interrupts, &mut replies);
         match session.answer(messages).await {
@@ -99,7 +101,7 @@ async fn authenticate<S: AsyncRead, W: AsyncWrite + Unpin>(
         if bytes.is_empty() {
             continue;
         }
-        let (credentials, told) = match decode_client_message(&bytes) {
+        let (credentials, told) = match decode(&bytes, STRANGER_MEMORY) {
             Ok(ClientMessage::Hello { extra }) if !*greeted => {
                 *greeted = true;
                 let mut told = bolt.greeting(&from.2);
@@ -140,34 +142,35 @@ async fn authenticate<S: AsyncRead, W: AsyncWrite + Unpin>(
     }
 }
 
-/// Reads messages until the client leaves or logs off. Returns the reader if it may log on again.
+/// Reads messages until the client leaves or logs off. Those that wait take at most `memory` bytes, and so does
+/// each. Returns the reader if the client may log on again.
 async fn listen<S: AsyncRead>(
     mut reader: Messages<S>,
     line: mpsc::Sender<Arrived>,
-    room: usize,
+    memory: u64,
     interrupts: Arc<Interrupts>,
 ) -> Option<Messages<S>> {
-    let bytes = Arc::new(Semaphore::new(room));
+    let most = u32::try_from(memory / KIB).unwrap_or(u32::MAX).saturating_add(1);
+    let bytes = Arc::new(Semaphore::new(most as usize));
     loop {
         let read = reader.read_message().await;
         let message = match &read {
             Ok(bytes) if bytes.is_empty() => continue,
-            Ok(bytes) => {
-                decode_client_message(bytes).map_err(|error| Failure::invalid(error.to_string()))
-            }
+            Ok(bytes) => decode(bytes, memory),
             // The client has gone, or breaks the frames, after which nothing can be read.
             Err(BoltError::Io(_)) => break,
             Err(error) => Err(Failure::invalid(error.to_string())),
         };
-        let size = read.as_ref().map_or(0, |bytes| bytes.len() / KIB) + 1;
+        // A message that was refused takes nothing.
+        let size = message.as_ref().map_or(0, |_| read.as_ref().map_or(0, |bytes| room_of(bytes)));
+        let size = u32::try_from(size / KIB).unwrap_or(u32::MAX).saturating_add(1).min(most);
         match &message {
             Ok(ClientMessage::Reset) => interrupts.reset(),
             Ok(ClientMessage::Goodbye) => interrupts.leave(),
             _ => {}
         }
         let logs_off = matches!(message, Ok(ClientMessage::Logoff));
-        // Lossless: a message is at most as large as the room.
-        let Ok(room) = Arc::clone(&bytes).acquire_many_owned(size as u32).await else { break };
+        let Ok(room) = Arc::clone(&bytes).acquire_many_owned(size).await else { break };
         if line.send(Arrived { message, _room: room }).await.is_err() {
             break;
         }

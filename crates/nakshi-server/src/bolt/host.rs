@@ -28,7 +28,7 @@ const WRONG: Duration = Duration::from_secs(1);
 const SILENCE: Duration = Duration::from_secs(3600);
 
 /// State that the connections share.
-pub(super) struct Bolt {
+pub(crate) struct Bolt {
     pub(super) served: Arc<Served>,
     /// The address that it listens at.
     pub(super) address: SocketAddr,
@@ -39,6 +39,10 @@ pub(super) struct Bolt {
 }
 
 impl Bolt {
+    pub(crate) fn new(served: Arc<Served>, address: SocketAddr, routes: Option<Routes>) -> Self {
+        Bolt { served, address, next: 1.into(), routes }
+    }
+
     /// The id of a connection.
     pub(super) fn connection_id(&self) -> String {
         format!("bolt-{}", self.next.fetch_add(1, Relaxed))

@@ -30,7 +30,7 @@ pub(crate) async fn serve(
 ) {
     let Ok(address) = listener.local_addr() else { return };
     let places = Arc::new(Semaphore::new(served.limits.connections.max(1)));
-    let bolt = Arc::new(Bolt { served, address, next: 1.into(), routes: peers.map(Routes::new) });
+    let bolt = Arc::new(Bolt::new(served, address, peers.map(Routes::new)));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let stream = match listener.accept().await {

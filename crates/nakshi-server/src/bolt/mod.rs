@@ -8,6 +8,7 @@
 //! - `host` has what connections share
 //! - `session` answers its messages in order
 //! - `connection` reads them meanwhile, and `interrupts` has a RESET stop a statement that runs
+//! - `room` tells the memory that a message takes
 //! - `listener` accepts connections
 //!
 //! The codec of messages is that of crate `boltr`; its server keeps whole results in memory, so the loop is
@@ -19,9 +20,12 @@ mod interrupts;
 mod listener;
 mod login;
 mod replies;
+mod room;
 mod routes;
 mod session;
 mod statements;
 mod version;
 
+pub(crate) use connection::talk;
+pub(crate) use host::Bolt;
 pub(crate) use listener::serve;
