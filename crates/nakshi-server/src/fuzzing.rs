@@ -157,24 +157,21 @@ pub fn statement(bytes: &[u8]) {
 /// the server. Returns what it was told.
 pub fn bolt(bytes: &[u8], quiet: Duration) -> Vec<u8> {
     let Some((known, bytes)) = bytes.split_first() else { return Vec::new() };
+    if bytes.len() > LIMITS.request_bytes {
+        return Vec::new();
+    }
     let before = if known % 2 == 0 { LOGGED_ON } else { &[] };
     let told = RUNTIME.block_on(async {
-        let (client, server) = tokio::io::duplex(LIMITS.request_bytes);
+        // There is room for all that is sent, so that sending does not wait.
+        let (client, server) = tokio::io::duplex(2 * LIMITS.request_bytes);
         let talking = tokio::spawn(talk(Arc::clone(&BOLT), server, None));
         let (mut reader, mut writer) = tokio::io::split(client);
-        let sent = [before, bytes].concat();
-        let sending = async {
-            // A server that has closed the connection takes no more.
-            let _ = writer.write_all(&sent).await;
-        };
-        let hearing = async {
-            let (mut told, mut part) = (Vec::new(), vec![0; LIMITS.request_bytes]);
-            while let Ok(Ok(more @ 1..)) = timeout(quiet, reader.read(&mut part)).await {
-                told.extend_from_slice(part.get(..more).unwrap_or_default());
-            }
-            told
-        };
-        let (_, told) = tokio::join!(sending, hearing);
+        // A server that has closed the connection takes no more.
+        let _ = writer.write_all(&[before, bytes].concat()).await;
+        let (mut told, mut part) = (Vec::new(), vec![0; LIMITS.request_bytes]);
+        while let Ok(Ok(more @ 1..)) = timeout(quiet, reader.read(&mut part)).await {
+            told.extend_from_slice(part.get(..more).unwrap_or_default());
+        }
         drop((reader, writer));
         // An error is the end of a connection that breaks the protocol.
         let _ = talking.await.unwrap_or_else(|error| panic!("a connection: {error}"));
