@@ -48,9 +48,12 @@ const LIMITS: Limits = Limits {
 
 /// Bytes of memory of a statement.
 const MEMORY: u64 = 1 << 22;
-/// What a client of Bolt 5.4 sends until it has logged on: version, HELLO and LOGON, each without a word more.
+/// Bytes that a client of Bolt 5.4 sends until it has logged on: version, HELLO and LOGON, each without a word more.
 const LOGGED_ON: &[u8] = b"\x60\x60\xb0\x17\0\0\x04\x05\0\0\0\0\0\0\0\0\0\0\0\0\
     \0\x03\xb1\x01\xa0\0\0\0\x03\xb1\x6a\xa0\0\0";
+
+/// Time after which a client that hears nothing leaves.
+pub const QUIET: Duration = Duration::from_millis(2);
 
 /// A server whose graph may be changed.
 static SERVED: LazyLock<Arc<Served>> = LazyLock::new(|| served(false));

@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used)] // helpers outside of #[test] functions
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use boltr::message::ClientMessage;
 use boltr::message::encode::encode_client_message;
@@ -17,20 +16,18 @@ use nakshi_store::ExternalId;
 use nakshi_store::fuzzing::Mutations;
 use prost::Message;
 
-/// Time after which a client that hears nothing leaves.
-const QUIET: Duration = Duration::from_millis(2);
-
 fn corpus(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target)
 }
 
-/// Hands the files of a corpus and mutations of each to a target. `sensitive` has bytes to which it is.
-fn replay(name: &str, target: fn(&[u8]), mutations: usize, sensitive: &[u8]) {
+/// Hands the files of a corpus, of which there are `least`, and mutations of each to a target. `sensitive` has
+/// bytes to which it is.
+fn replay(name: &str, target: fn(&[u8]), least: usize, mutations: usize, sensitive: &[u8]) {
     let scale = std::env::var("NAKSHI_TEST_SCALE").ok().and_then(|text| text.parse().ok());
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(corpus(name)).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
-    assert!(!files.is_empty());
+    assert!(files.len() >= least);
     let mut mutated = Mutations::new(7);
     for file in files {
         let bytes = std::fs::read(&file).unwrap();
@@ -44,12 +41,12 @@ fn replay(name: &str, target: fn(&[u8]), mutations: usize, sensitive: &[u8]) {
 #[test]
 fn requests_and_their_mutations_are_survived() {
     let sensitive = [0, 0x7f, 0x80, 0xff, 1, 0x12, 9];
-    replay("request", fuzzing::request, 5000, &sensitive);
+    replay("request", fuzzing::request, seeds().len(), 5000, &sensitive);
 }
 
 #[test]
 fn statements_and_their_mutations_are_survived() {
-    replay("statement", fuzzing::statement, 5000, b"(){}[]-><*'\"\\$.,:|=0\x80");
+    replay("statement", fuzzing::statement, 20, 5000, b"(){}[]-><*'\"\\$.,:|=0\x80");
 }
 
 /// Messages of a server begin with these.
@@ -61,7 +58,7 @@ const FAILURE: [u8; 2] = [0xb1, 0x7f];
 #[test]
 fn connections_are_answered() {
     for (name, bytes) in connections() {
-        let told = fuzzing::bolt(&bytes, 100 * QUIET);
+        let told = fuzzing::bolt(&bytes, 100 * fuzzing::QUIET);
         let has = |message: [u8; 2]| told.windows(2).any(|part| part == message);
         assert!(has(SUCCESS), "{name}");
         assert_eq!(has(FAILURE), name == "failure", "{name}");
@@ -77,7 +74,13 @@ fn connections_are_answered() {
 fn connections_and_their_mutations_are_survived() {
     let sensitive = [0, 1, 0x0f, 0x10, 0x3f, 0x7f, 0x80, 0x90, 0xa0, 0xb1, 0xc0, 0xd4, 0xff];
     // A connection takes longer, since its end is heard.
-    replay("bolt", |bytes| drop(fuzzing::bolt(bytes, QUIET)), 300, &sensitive);
+    replay(
+        "bolt",
+        |bytes| drop(fuzzing::bolt(bytes, fuzzing::QUIET)),
+        connections().len(),
+        300,
+        &sensitive,
+    );
 }
 
 fn id(number: i64) -> ExternalId {

@@ -15,7 +15,7 @@ use super::host::Bolt;
 use super::interrupts::{Arrived, Interrupts};
 use super::login::asks_for_utc;
 use super::replies::Replies;
-use super::room::{decode, room_of};
+use super::room::decode;
 use super::session::{Ended, Session};
 use super::version::{Version, agree};
 use crate::access::Asker;
@@ -101,7 +101,8 @@ async fn authenticate<S: AsyncRead, W: AsyncWrite + Unpin>(
         if bytes.is_empty() {
             continue;
         }
-        let (credentials, told) = match decode(&bytes, STRANGER_MEMORY) {
+        let (credentials, told) = match decode(&bytes, STRANGER_MEMORY).map(|(message, _)| message)
+        {
             Ok(ClientMessage::Hello { extra }) if !*greeted => {
                 *greeted = true;
                 let mut told = bolt.greeting(&from.2);
@@ -154,15 +155,15 @@ async fn listen<S: AsyncRead>(
     let bytes = Arc::new(Semaphore::new(most as usize));
     loop {
         let read = reader.read_message().await;
-        let message = match &read {
+        let decoded = match &read {
             Ok(bytes) if bytes.is_empty() => continue,
             Ok(bytes) => decode(bytes, memory),
             // The client has gone, or breaks the frames, after which nothing can be read.
             Err(BoltError::Io(_)) => break,
             Err(error) => Err(Failure::invalid(error.to_string())),
         };
-        // A message that was refused takes nothing.
-        let size = message.as_ref().map_or(0, |_| read.as_ref().map_or(0, |bytes| room_of(bytes)));
+        let size = decoded.as_ref().map_or(0, |(_, size)| *size);
+        let message = decoded.map(|(message, _)| message);
         let size = u32::try_from(size / KIB).unwrap_or(u32::MAX).saturating_add(1).min(most);
         match &message {
             Ok(ClientMessage::Reset) => interrupts.reset(),

@@ -36,7 +36,7 @@ fn values(mut bytes: &[u8]) -> u64 {
 }
 
 /// Bytes of memory that a message takes, as it was sent or once it is read.
-pub(super) fn room_of(bytes: &[u8]) -> u64 {
+fn room_of(bytes: &[u8]) -> u64 {
     values(bytes).saturating_mul(size_of::<BoltValue>() as u64).max(bytes.len() as u64)
 }
 
@@ -45,11 +45,11 @@ fn sized(bytes: &[u8], length: usize) -> usize {
     bytes.iter().take(length).fold(0, |number, byte| number << 8 | usize::from(*byte))
 }
 
-/// Decodes a message that takes at most `memory` bytes.
+/// Decodes a message that takes at most `memory` bytes, and tells how many it takes.
 ///
 /// # Errors
 /// A message that takes more, or one that breaks the rules of the protocol.
-pub(super) fn decode(bytes: &[u8], memory: u64) -> Result<ClientMessage, Failure> {
+pub(super) fn decode(bytes: &[u8], memory: u64) -> Result<(ClientMessage, u64), Failure> {
     let needed = room_of(bytes);
     if needed > memory {
         return Err(Failure::invalid(format!(
@@ -58,7 +58,8 @@ pub(super) fn decode(bytes: &[u8], memory: u64) -> Result<ClientMessage, Failure
             values(bytes)
         )));
     }
-    decode_client_message(bytes).map_err(|error| Failure::invalid(error.to_string()))
+    let message = decode_client_message(bytes);
+    Ok((message.map_err(|error| Failure::invalid(error.to_string()))?, needed))
 }
 
 #[cfg(test)]
