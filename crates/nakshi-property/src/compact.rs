@@ -243,7 +243,7 @@ impl Next {
         old.read(cancel, |commit, changes| {
             state.make(commit, changes, lookups)?;
             commits += 1;
-            group.push_encoded(commit, changes.encoded()?)?;
+            group.push(commit, changes.encoded()?)?;
             if group.bytes() < GROUP {
                 return Ok(());
             }

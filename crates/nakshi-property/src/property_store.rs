@@ -506,9 +506,11 @@ impl PropertyStore {
             for change in std::iter::once(first).chain(changes) {
                 let change = change?;
                 next.refuse_unknown(&change)?;
-                changed += u64::from(next.apply_new(&change, &mut writing.lookups)?);
-                touched.add(&change, &next.schema);
-                encoded.push(&change);
+                if next.apply_new(&change, &mut writing.lookups)? {
+                    changed += 1;
+                    touched.add(&change, &next.schema);
+                    encoded.push(&change);
+                }
                 if encoded.len() >= COMMIT {
                     break;
                 }
@@ -520,7 +522,7 @@ impl PropertyStore {
         if changed > 0 {
             keep(&next, touched, cancel)?;
             next.commit += 1;
-            writing.waiting.push_encoded(next.commit, encoded.finish())?;
+            writing.waiting.push(next.commit, encoded.finish(None))?;
             writing.advance(next);
         }
         let ticket = self.ticket(writing, changed);
@@ -681,17 +683,23 @@ impl Writing {
         hasher: &RandomState,
     ) -> Result<u64> {
         self.note_writes(hasher);
-        let mut next = self.tip.clone();
+        let (mut next, mut encoded) = (self.tip.clone(), EncodedChanges::default());
+        // A share takes names from changes of other shares, and its commits have the numbers of the whole graph's.
+        let shared = next.base.entry().buckets.is_some();
         let done = changes.iter().try_fold(0, |changed, change| {
             next.refuse_unknown(change)?;
-            Ok(changed + u64::from(next.apply_new(change, &mut self.lookups)?))
+            let made = next.apply_new(change, &mut self.lookups)?;
+            // In the log of a whole graph, every change has changed something: a share cannot tell.
+            if made || shared {
+                encoded.push(change);
+            }
+            Ok(changed + u64::from(made))
         });
         let (mut next, changed) = unless_cancelled(next, done)?;
         keep(&next, Touched::by(changes, &next.schema), &self.lookups.cancel)?;
-        // The commits of a share have the numbers of the whole graph's.
-        if changed > 0 || next.base.entry().buckets.is_some() {
+        if changed > 0 || shared {
             next.commit += 1;
-            self.waiting.push(next.commit, changes, mark)?;
+            self.waiting.push(next.commit, encoded.finish(mark))?;
             self.advance(next);
         }
         Ok(changed)

@@ -636,9 +636,9 @@ mod tests {
         for commit in 1..=12 {
             let changes: Vec<Change> =
                 sizes(commit).into_iter().map(|len| update(commit, len)).collect();
-            let (mut encoded, durable) = (Vec::new(), bytes.len() as u64);
-            op::encode(&changes, None, &mut encoded);
-            put_frame(&HEAD, commit, durable, &encoded, &mut bytes);
+            let (mut encoded, durable) = (op::EncodedChanges::default(), bytes.len() as u64);
+            changes.iter().for_each(|change| encoded.push(change));
+            put_frame(&HEAD, commit, durable, &encoded.finish(None), &mut bytes);
         }
         assert!(bytes.len() > 8 * PIECE);
         let (mut log, mut at) = (file(&bytes), HEADER as u64);

@@ -85,7 +85,7 @@ impl Journal {
     fn group(after: u64, records: Vec<Vec<u8>>) -> Result<CommitGroup> {
         let mut group = CommitGroup::default();
         for (number, record) in (after + 1..).zip(records) {
-            group.push_encoded(number, record)?;
+            group.push(number, record)?;
         }
         Ok(group)
     }

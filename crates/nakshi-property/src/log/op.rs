@@ -166,12 +166,6 @@ pub enum Change {
 /// Error for bytes of a log that are no changes.
 pub(super) const BAD: &str = "a change in the log does not decode";
 
-pub(super) fn encode(changes: &[Change], mark: Option<&TransactionMark>, out: &mut Vec<u8>) {
-    put_mark(mark, out);
-    varint::put(out, changes.len() as u64);
-    changes.iter().for_each(|change| change.encode(out));
-}
-
 /// The changes of a commit, encoded one by one.
 #[derive(Debug, Default)]
 pub(in super::super) struct EncodedChanges {
@@ -190,10 +184,10 @@ impl EncodedChanges {
         self.body.len()
     }
 
-    /// The commit, encoded as by [`encode`].
-    pub(in super::super) fn finish(mut self) -> Vec<u8> {
+    /// The commit, of a transaction if there is a mark, as it is in the log.
+    pub(in super::super) fn finish(mut self, mark: Option<&TransactionMark>) -> Vec<u8> {
         let mut head = Vec::new();
-        put_mark(None, &mut head);
+        put_mark(mark, &mut head);
         varint::put(&mut head, self.count);
         self.body.splice(..0, head);
         self.body
@@ -237,7 +231,7 @@ pub(super) fn change(bytes: &[u8]) -> Option<(Change, usize)> {
     Some((from.change()?, from.at))
 }
 
-/// Decodes a commit as [`encode`] makes it.
+/// Decodes a commit as [`EncodedChanges::finish`] makes it.
 ///
 /// # Errors
 /// [`Error::Invalid`] for bytes that are none.
@@ -715,11 +709,9 @@ pub(super) mod tests {
             let mut bytes = Vec::new();
             put_mark(Some(&transaction), &mut bytes);
             prop_assert_eq!(super::mark(&bytes), Some((Some(transaction), bytes.len())));
-            bytes.clear();
-            encode(&changes, None, &mut bytes);
-            let mut one_by_one = EncodedChanges::default();
-            changes.iter().for_each(|change| one_by_one.push(change));
-            prop_assert_eq!(&one_by_one.finish(), &bytes);
+            let mut encoded = EncodedChanges::default();
+            changes.iter().for_each(|change| encoded.push(change));
+            let bytes = encoded.finish(None);
             prop_assert_eq!(decode(&bytes), Some(changes));
             for end in 0..bytes.len() {
                 prop_assert!(decode(&bytes[..end]).is_none());

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use nakshi_io::write::{PoisonFile, WriteFile, WriteFs};
 
 use super::file::{self, LogHeader, LogPlace, MOST};
-use super::op::{self, Change, TransactionMark};
 use super::reader::LogReader;
 use nakshi_store::{Error, Result};
 
@@ -31,26 +30,11 @@ pub(in super::super) struct CommitGroup {
 }
 
 impl CommitGroup {
-    /// Adds a commit.
+    /// Adds a commit with its encoded changes.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the commit is too large; the group stays as it was.
-    pub(in super::super) fn push(
-        &mut self,
-        commit: u64,
-        changes: &[Change],
-        mark: Option<&TransactionMark>,
-    ) -> Result<()> {
-        let mut bytes = Vec::new();
-        op::encode(changes, mark, &mut bytes);
-        self.push_encoded(commit, bytes)
-    }
-
-    /// Adds a commit whose changes are encoded already.
-    ///
-    /// # Errors
-    /// As [`CommitGroup::push`].
-    pub(in super::super) fn push_encoded(&mut self, commit: u64, bytes: Vec<u8>) -> Result<()> {
+    pub(in super::super) fn push(&mut self, commit: u64, bytes: Vec<u8>) -> Result<()> {
         if bytes.len() > MOST {
             return Err(Error::Invalid(format!(
                 "a commit of {} bytes is larger than 1 GiB; make several of it",

@@ -191,6 +191,18 @@ proptest! {
     }
 }
 
+/// Only the shares with the ends of an edge know that it is not there.
+///
+/// Seen red with a commit that logs changes which change nothing.
+#[test]
+fn shares_take_no_name_from_a_change_of_nothing() {
+    let mut shared = Shared::new(&edges());
+    let absent = Step::ChangeType(0, "A".into(), 15, "new".into());
+    let there = Step::Append(99, Default::default());
+    shared.step(&Step::Batch(vec![absent, there]));
+    shared.compare().unwrap();
+}
+
 /// A share is no graph that a user could change, and cannot become another share.
 #[test]
 fn a_share_refuses_changes_of_its_own() {
