@@ -84,9 +84,11 @@ impl EliasFano {
     /// Numbers `i` and `i + 1`, the beginning and the end of a range.
     #[inline]
     pub(super) fn pair(&self, blob: &Blob, i: u64) -> Result<(u64, u64)> {
+        if i + 1 >= self.len {
+            return Err(self.ends_early(blob));
+        }
         let mut from = self.from(blob, i)?;
-        let mut next = || from.next().unwrap_or_else(|| Err(self.ends_early(blob)));
-        Ok((next()?, next()?))
+        Ok((from.advance()?, from.advance()?))
     }
 
     /// The numbers from `i` on.
@@ -114,6 +116,17 @@ impl EliasFano {
 
     /// How many numbers are at most `value`.
     pub(super) fn at_most(&self, blob: &Blob, value: u64) -> Result<u64> {
+        self.search(blob, value).map(|(count, _)| count)
+    }
+
+    /// The place of the last number that is `value`; `None` if none is.
+    pub(super) fn find(&self, blob: &Blob, value: u64) -> Result<Option<u64>> {
+        let (count, is_last) = self.search(blob, value)?;
+        Ok(is_last.then(|| count - 1))
+    }
+
+    /// How many numbers are at most `value`, and whether the last of them is it.
+    fn search(&self, blob: &Blob, value: u64) -> Result<(u64, bool)> {
         let part = value.checked_shr(self.low_bits.into()).unwrap_or(0);
         let rest = value & !part.checked_shl(self.low_bits.into()).unwrap_or(0);
         // The first step whose number has this high part, or a higher one.
@@ -133,12 +146,17 @@ impl EliasFano {
             return self.bisect(blob, value, (step - 1) * STEP);
         };
         // Numbers with the same high part are set bits side by side.
+        let mut is_last = false;
         for i in first..self.len.min(first + STEP) {
             let bit = part.wrapping_add(i);
-            let is_set = self.unary(blob, bit / 64)? >> (bit % 64) & 1 == 1;
-            if !is_set || self.low.get(blob, i)? > rest {
-                return Ok(i);
+            if self.unary(blob, bit / 64)? >> (bit % 64) & 1 == 0 {
+                return Ok((i, is_last));
             }
+            let low = self.low(blob, i)?;
+            if low > rest {
+                return Ok((i, is_last));
+            }
+            is_last = low == rest;
         }
         self.bisect(blob, value, self.len.min(first + STEP))
     }
@@ -164,14 +182,22 @@ impl EliasFano {
         Ok(None)
     }
 
-    /// How many numbers are at most `value`, of which there are at least `low`.
-    fn bisect(&self, blob: &Blob, value: u64, mut low: u64) -> Result<u64> {
+    /// As [`EliasFano::search`], if at least `low` numbers are at most `value`.
+    fn bisect(&self, blob: &Blob, value: u64, mut low: u64) -> Result<(u64, bool)> {
         let mut high = self.len;
         while low < high {
             let middle = low + (high - low) / 2;
             if self.get(blob, middle)? <= value { low = middle + 1 } else { high = middle }
         }
-        Ok(low)
+        let last = low.checked_sub(1).map(|last| self.get(blob, last)).transpose()?;
+        Ok((low, last == Some(value)))
+    }
+
+    /// The lowest bits of number `i`.
+    #[inline]
+    fn low(&self, blob: &Blob, i: u64) -> Result<u64> {
+        // Where the numbers lie close to each other, there are none.
+        if self.low_bits == 0 { Ok(0) } else { self.low.get(blob, i) }
     }
 
     /// A word of the unary bits.
@@ -228,7 +254,7 @@ impl Iter<'_> {
         let bit = 64 * self.word + u64::from(self.bits.trailing_zeros());
         self.bits &= self.bits - 1;
         let high = bit.wrapping_sub(self.i);
-        let low = self.of.low.get(self.blob, self.i)?;
+        let low = self.of.low(self.blob, self.i)?;
         self.i += 1;
         Ok(high.checked_shl(self.of.low_bits.into()).unwrap_or(0) | low)
     }
@@ -271,9 +297,12 @@ mod tests {
                 prop_assert_eq!(monotone.get(&blob, i).unwrap(), *value);
                 let expected = values.iter().filter(|v| *v <= value).count() as u64;
                 prop_assert_eq!(monotone.at_most(&blob, *value).unwrap(), expected);
+                prop_assert_eq!(monotone.find(&blob, *value).unwrap(), Some(expected - 1));
                 for value in [value.saturating_sub(1), value + 1, value + 70, 2 * value] {
                     let expected = values.partition_point(|v| *v <= value) as u64;
                     prop_assert_eq!(monotone.at_most(&blob, value).unwrap(), expected);
+                    let last = values.iter().rposition(|v| *v == value).map(|last| last as u64);
+                    prop_assert_eq!(monotone.find(&blob, value).unwrap(), last);
                 }
             }
             let middle = values.len() / 2;
