@@ -95,7 +95,7 @@ pub trait Answer: Send {
     /// Names of the columns.
     fn columns(&self) -> &[Arc<str>];
 
-    /// The next rows, at most `most`; none behind the last.
+    /// The next rows, at most `most`, and fewer if they are large; none behind the last.
     ///
     /// # Errors
     /// Errors of the query, which has ended then.
@@ -246,7 +246,7 @@ impl Cursor {
         &self.prepared.columns
     }
 
-    /// The next rows, at most `most`; none behind the last.
+    /// The next rows, at most `most`, and fewer if they are large; none behind the last.
     ///
     /// # Errors
     /// Errors of the query, which has ended then.
@@ -267,8 +267,10 @@ impl Cursor {
     /// # Errors
     /// Errors of the query.
     pub(crate) fn finish(&mut self) -> Result<()> {
-        self.batch = BATCH;
-        let rows = self.next(usize::MAX)?;
+        let began = Instant::now();
+        let rows = with_room(self.prepared.deep, || self.all_rows())?;
+        self.worked = began.elapsed();
+        self.prepared.pace.note(self.worked);
         self.rows = rows.into_iter();
         Ok(())
     }
@@ -281,7 +283,8 @@ impl Cursor {
     fn next_rows(&mut self, most: usize) -> Result<Vec<Row>> {
         let mut out: Vec<Row> = self.rows.by_ref().take(most).collect();
         let Some(mut source) = self.source.take() else { return Ok(out) };
-        while out.len() < most {
+        let mut weight = 0_u64;
+        while out.len() < most && weight <= self.context.limits.of_batch() {
             let wanted = self.batch.min(most - out.len());
             self.batch = (self.batch * 4).min(BATCH);
             let rows = source.next(&mut self.context, wanted)?;
@@ -293,6 +296,7 @@ impl Cursor {
             }
             for row in rows {
                 let row = self.columns_of(row)?;
+                weight = row.iter().fold(weight, |sum, value| sum.saturating_add(value.weight()));
                 out.push(row);
             }
         }

@@ -9,8 +9,11 @@ use super::error::{Class, QueryError, Result};
 use super::functions;
 use super::ir::{Binary, Compare, Expr, Labels, Name, Projected, Quantifier, Slot, SubqueryKind};
 use super::order::{compare, equal};
-use super::value::{Map, Node, Relationship, Row, Value};
+use super::value::{List, Map, Node, Relationship, Row, Value};
 use super::view::View;
+
+/// Bytes of a text whose memory is not looked at.
+const SMALL: usize = 1024;
 
 /// The surroundings in which an expression is evaluated.
 pub(crate) trait Scope {
@@ -25,6 +28,28 @@ pub(crate) trait Scope {
 
     /// Counts a step, and fails if the query has to end.
     fn step(&self) -> Result<()>;
+
+    /// Fails if a value of so many bytes is more than the query may take.
+    fn admit(&self, bytes: u64) -> Result<()>;
+}
+
+/// Most lists and maps inside of each other. Whoever compares, sends or drops one calls itself once for each.
+const LEVELS: u16 = 1000;
+
+/// A new value, unless it is larger or deeper than the query may have one.
+fn admitted(scope: &dyn Scope, value: Value) -> Result<Value> {
+    match &value {
+        Value::String(text) if text.len() < SMALL => {}
+        Value::String(_) | Value::List(_) | Value::Map(_) => {
+            if value.levels() > LEVELS {
+                let message = format!("more than {LEVELS} lists and maps are inside of each other");
+                return Err(QueryError::of_argument(message));
+            }
+            scope.admit(value.weight())?;
+        }
+        _ => {}
+    }
+    Ok(value)
 }
 
 /// The value of an expression. Comprehensions leave their variables in `row`.
@@ -51,7 +76,10 @@ pub(crate) fn eval(scope: &dyn Scope, expr: &Expr, row: &mut Row) -> Result<Valu
         }
         Expr::Negate(one) => arithmetic::negate(&eval(scope, one, row)?)?,
         Expr::Plus(one) => eval(scope, one, row)?,
-        Expr::Binary(operator, a, b) => binary(scope, *operator, a, b, row)?,
+        Expr::Binary(operator, a, b) => {
+            let value = binary(scope, *operator, a, b, row)?;
+            admitted(scope, value)?
+        }
         Expr::Compare(operator, a, b) => {
             let (a, b) = (eval(scope, a, row)?, eval(scope, b, row)?);
             compared(*operator, &a, &b)?
@@ -73,18 +101,19 @@ pub(crate) fn eval(scope: &dyn Scope, expr: &Expr, row: &mut Row) -> Result<Valu
         }
         Expr::List(items) => {
             let items = items.iter().map(|item| eval(scope, item, row));
-            Value::list(items.collect::<Result<_>>()?)
+            admitted(scope, Value::list(items.collect::<Result<_>>()?))?
         }
         Expr::Map(entries) => {
             let mut map = BTreeMap::new();
             for (name, value) in entries {
                 map.insert(Arc::clone(name), eval(scope, value, row)?);
             }
-            Value::Map(Arc::new(map))
+            admitted(scope, Value::of_map(map))?
         }
         Expr::Call(function, arguments) => {
             let arguments = arguments.iter().map(|one| eval(scope, one, row));
-            functions::call(*function, scope.view(), &arguments.collect::<Result<Vec<_>>>()?)?
+            let arguments = arguments.collect::<Result<Vec<_>>>()?;
+            functions::call(*function, scope.view(), &arguments, |bytes| scope.admit(bytes))?
         }
         Expr::Subquery(kind, number) => scope.subquery(*kind, *number, row)?,
         other => with_parts(scope, other, row)?,
@@ -110,7 +139,7 @@ fn with_parts(scope: &dyn Scope, expr: &Expr, row: &mut Row) -> Result<Value> {
         }
         Expr::Comprehension { slot, list, filter, map } => {
             let Some(items) = items(eval(scope, list, row)?)? else { return Ok(Value::Null) };
-            let mut found = Vec::new();
+            let (mut found, mut weight) = (Vec::new(), 0_u64);
             for item in items.iter() {
                 scope.step()?;
                 set(row, *slot, item.clone());
@@ -119,12 +148,15 @@ fn with_parts(scope: &dyn Scope, expr: &Expr, row: &mut Row) -> Result<Value> {
                 {
                     continue;
                 }
-                found.push(match map {
+                let value = match map {
                     Some(map) => eval(scope, map, row)?,
                     None => item.clone(),
-                });
+                };
+                weight = weight.saturating_add(value.weight());
+                scope.admit(weight)?;
+                found.push(value);
             }
-            Ok(Value::list(found))
+            admitted(scope, Value::list(found))
         }
         Expr::Quantified { quantifier, slot, list, filter } => {
             let Some(items) = items(eval(scope, list, row)?)? else { return Ok(Value::Null) };
@@ -168,7 +200,7 @@ pub(crate) fn truth(value: &Value) -> Result<Option<bool>> {
 }
 
 /// The items of a list; `None` for null.
-fn items(value: Value) -> Result<Option<Arc<Vec<Value>>>> {
+fn items(value: Value) -> Result<Option<Arc<List>>> {
     match value {
         Value::List(items) => Ok(Some(items)),
         Value::Null => Ok(None),
@@ -397,7 +429,7 @@ fn projection(
             }
         }
     }
-    Ok(Value::Map(Arc::new(map)))
+    admitted(scope, Value::of_map(map))
 }
 
 /// All properties of a node, an edge or a map.

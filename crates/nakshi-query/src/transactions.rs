@@ -228,7 +228,7 @@ fn row(one: &RunningTransaction) -> Row {
         true => "Terminated with reason: Status.Code[Neo.ClientError.Transaction.Terminated]",
         false => "Running",
     };
-    let map = |map: &Map| Value::Map(Arc::new(map.clone()));
+    let map = |map: &Map| Value::of_map(map.clone());
     vec![
         text("neo4j"),
         text(&one.id),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
@@ -27,9 +28,9 @@ pub enum Value {
     /// Bytes, which come from properties and parameters.
     Bytes(Arc<[u8]>),
     /// Values of any types.
-    List(Arc<Vec<Value>>),
+    List(Arc<List>),
     /// Values by name.
-    Map(Arc<Map>),
+    Map(Arc<Nested<Map>>),
     /// A node.
     Node(Node),
     /// An edge.
@@ -54,6 +55,34 @@ pub enum Value {
 
 /// Values by name.
 pub type Map = BTreeMap<Arc<str>, Value>;
+
+/// Values in their order.
+pub type List = Nested<Vec<Value>>;
+
+/// A list or a map, with what is known of all that is inside.
+#[derive(Debug)]
+pub struct Nested<T> {
+    inside: T,
+    /// How many lists and maps are inside of each other, this one included.
+    levels: u16,
+    /// Bytes that the values inside take, about.
+    weight: u64,
+}
+
+/// The levels of a list or a map with some values, and their weight.
+fn sums<'v>(values: impl Iterator<Item = &'v Value>) -> (u16, u64) {
+    values.fold((1, 0), |(levels, weight), value| {
+        (levels.max(value.levels().saturating_add(1)), weight.saturating_add(value.weight()))
+    })
+}
+
+impl<T> Deref for Nested<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.inside
+    }
+}
 
 /// A row of a result: one value for each column.
 pub type Row = Vec<Value>;
@@ -260,13 +289,29 @@ impl Value {
 
     /// A list.
     pub fn list(items: Vec<Value>) -> Self {
-        Value::List(Arc::new(items))
+        let (levels, weight) = sums(items.iter());
+        Value::List(Arc::new(Nested { inside: items, levels, weight }))
     }
 
     /// A map.
     pub fn map(entries: impl IntoIterator<Item = (String, Value)>) -> Self {
         let entries = entries.into_iter().map(|(name, value)| (name.into(), value));
-        Value::Map(Arc::new(entries.collect()))
+        Value::of_map(entries.collect())
+    }
+
+    /// A map.
+    pub fn of_map(map: Map) -> Self {
+        let (levels, weight) = sums(map.values());
+        Value::Map(Arc::new(Nested { inside: map, levels, weight }))
+    }
+
+    /// How many lists and maps are inside of each other.
+    pub(crate) fn levels(&self) -> u16 {
+        match self {
+            Value::List(items) => items.levels,
+            Value::Map(map) => map.levels,
+            _ => 0,
+        }
     }
 
     /// Returns true for null.
@@ -311,18 +356,21 @@ impl Value {
     }
 
     /// Bytes that the value takes, about.
-    pub(crate) fn weight(&self) -> u64 {
-        let of = |values: &mut dyn Iterator<Item = &Value>| values.map(Value::weight).sum::<u64>();
+    pub fn weight(&self) -> u64 {
         let own = match self {
             Value::String(text) => text.len() as u64,
             Value::Bytes(bytes) => bytes.len() as u64,
-            Value::List(items) => of(&mut items.iter()),
-            Value::Map(map) => of(&mut map.values()) + 48 * map.len() as u64,
+            Value::List(items) => items.weight,
+            Value::Map(map) => map.weight.saturating_add(48 * map.len() as u64),
+            Value::Node(Node { content: Some(content), .. })
+            | Value::Relationship(Relationship { content: Some(content), .. }) => {
+                64 + content.properties.values().map(Value::weight).sum::<u64>()
+            }
             Value::Path(path) => 64 * path.nodes.len() as u64,
             Value::Relationship(_) | Value::Duration(_) | Value::Point(_) => 64,
             _ => 0,
         };
-        own + size_of::<Value>() as u64
+        own.saturating_add(size_of::<Value>() as u64)
     }
 }
 

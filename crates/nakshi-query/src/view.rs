@@ -398,7 +398,7 @@ impl View {
                 let entries = map
                     .iter()
                     .map(|(name, value)| Ok((Arc::clone(name), self.whole(value.clone())?)));
-                Value::Map(Arc::new(entries.collect::<Result<_>>()?))
+                Value::of_map(entries.collect::<Result<_>>()?)
             }
             other => other,
         })

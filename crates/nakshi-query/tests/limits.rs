@@ -42,6 +42,48 @@ fn a_query_ends_at_its_limits() {
     assert_eq!(class_of(&database, large, &little), Some(Class::Memory));
 }
 
+/// Each took memory without end, or the stack, and with it the process.
+#[test]
+fn values_end_at_the_memory_of_a_query() {
+    let home = tempfile::tempdir().unwrap();
+    let database = database(&home);
+    let little = Options { memory: Some(1 << 20), ..Options::default() };
+    for large in [
+        "RETURN reduce(t = 'x', i IN range(1, 60) | t + t)",
+        "RETURN reduce(l = [1], i IN range(1, 60) | l + l)",
+        "RETURN size(range(1, 1000000))",
+        "RETURN [x IN range(1, 10000) | [y IN range(1, 10000) | y]]",
+        "WITH reduce(t = 'x', i IN range(1, 16) | t + t) AS t RETURN replace(t, 'x', t)",
+        "WITH reduce(t = 'x', i IN range(1, 16) | t + t) AS t RETURN split(t, '')",
+        "RETURN COLLECT { UNWIND range(1, 1000000) AS x RETURN x }",
+        "UNWIND range(1, 1000000) AS x WITH reduce(t = 'x', i IN range(1, 16) | t + t + x) AS t \
+         RETURN collect(t)",
+    ] {
+        assert_eq!(class_of(&database, large, &little), Some(Class::Memory), "{large}");
+    }
+    // Each batch of rows has some of them.
+    let text = "UNWIND range(1, 64) AS x RETURN reduce(t = 'x', i IN range(1, 16) | t + t) AS t";
+    let mut cursor = database.run(text, Parameters::new(), &little).unwrap();
+    let (mut rows, mut batches) = (0, 0);
+    loop {
+        let more = cursor.next(1024).unwrap();
+        if more.is_empty() {
+            break;
+        }
+        (rows, batches) = (rows + more.len(), batches + 1);
+    }
+    assert_eq!((rows, batches > 16), (64, true));
+    for deep in [
+        "RETURN reduce(l = [], i IN range(1, 1000000) | [l])",
+        "RETURN reduce(m = {}, i IN range(1, 1000000) | {m: m})",
+        "RETURN reduce(l = [], i IN range(1, 1000000) | [x IN [l] | x])",
+    ] {
+        assert_eq!(class_of(&database, deep, &Options::default()), Some(Class::Argument), "{deep}");
+    }
+    let known = "RETURN size(reduce(l = [], i IN range(1, 999) | [l])) AS n";
+    assert_eq!(class_of(&database, known, &Options::default()), None);
+}
+
 #[test]
 fn a_query_runs_promptly_if_it_did_before() {
     let home = tempfile::tempdir().unwrap();

@@ -57,6 +57,18 @@ impl Limits {
             ),
         ))
     }
+
+    /// Refuses an answer whose values take more bytes than a statement may, where all of it is in memory at once.
+    pub(crate) fn refuse_bytes(&self, bytes: u64) -> Result<()> {
+        if bytes <= self.statement_bytes {
+            return Ok(());
+        }
+        let most = self.statement_bytes;
+        let what = format!(
+            "the answer takes more than {most} bytes; ask for less, over Bolt, or raise the server's --max-memory"
+        );
+        Err(Error::new(ErrorKind::Overloaded, what))
+    }
 }
 
 /// How long a state is kept after it was last read.

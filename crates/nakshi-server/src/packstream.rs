@@ -280,7 +280,7 @@ pub(crate) fn rows(bytes: Vec<u8>) -> Result<Vec<Row>, Error> {
 fn shown(value: BoltValue) -> Option<Value> {
     Some(match value {
         BoltValue::List(items) => Value::list(items.into_iter().map(shown).collect::<Option<_>>()?),
-        BoltValue::Dict(entries) => Value::Map(Arc::new(shown_map(entries)?)),
+        BoltValue::Dict(entries) => Value::of_map(shown_map(entries)?),
         BoltValue::Node(node) => Value::Node(shown_node(node)?),
         BoltValue::Relationship(edge) => {
             let ends = [

@@ -168,7 +168,7 @@ fn answer(
     })?;
     watched.ran();
     let fields: Vec<String> = cursor.columns().iter().map(ToString::to_string).collect();
-    let mut values: Vec<JsonValue> = Vec::new();
+    let (mut values, mut weight) = (Vec::<JsonValue>::new(), 0_u64);
     loop {
         let rows = watched.work(|| cursor.next(BATCH))?;
         if rows.is_empty() {
@@ -179,6 +179,8 @@ fn answer(
         );
         watched.add_rows(rows.len());
         served.limits.refuse_rows(values.len() as u64)?;
+        weight += rows.iter().flatten().map(Value::weight).sum::<u64>();
+        served.limits.refuse_bytes(weight)?;
     }
     let bookmark = bookmark(served.database.snapshot().commit());
     let mut found = json!({"data": {"fields": fields, "values": values}, "bookmarks": [bookmark]});

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::batches::InTransactions;
-use super::context::{Made, Open, Profiled, Source};
+use super::context::{Input, Made, Open, Profiled, Source};
 use super::{csv_rows, expand, group, many, nested, rows, shortest, sort, walk, write};
 use crate::plan::Plan;
 use crate::value::Row;
@@ -51,7 +51,7 @@ fn opened(plan: &Arc<Plan>, argument: &Row, open: Open) -> Box<dyn Source> {
         Plan::Apply { .. } => nested::apply(plan, input),
         Plan::LoadCsv { .. } => csv_rows::load_csv(plan, input),
         Plan::Unwind { .. } => rows::unwind(plan, input),
-        Plan::Project { .. } => Box::new(rows::Project { plan, input }),
+        Plan::Project { .. } => Box::new(rows::Project { plan, input: Input::new(input) }),
         Plan::Aggregate { .. } => Box::new(group::Group { plan, input, groups: Made::default() }),
         Plan::Distinct { .. } => {
             Box::new(rows::Distinct { plan, input, seen: HashSet::new(), held: None })

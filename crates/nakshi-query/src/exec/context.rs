@@ -49,6 +49,11 @@ impl Input {
         self.rows = self.source.next(cx, most)?.into_iter();
         Ok(self.rows.next())
     }
+
+    /// Returns true if the source has to be asked for the next row.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.rows.len() == 0
+    }
 }
 
 /// Limits of a query.
@@ -98,6 +103,25 @@ impl Limits {
         limited.then(|| self.memory.saturating_sub(self.used.load(Relaxed)))
     }
 
+    /// Fails if the query may not take so many bytes more.
+    pub(crate) fn admit(&self, bytes: u64) -> Result<()> {
+        match self.used.load(Relaxed).saturating_add(bytes) <= self.memory {
+            true => Ok(()),
+            false => Err(self.too_much()),
+        }
+    }
+
+    fn too_much(&self) -> QueryError {
+        let most = self.memory;
+        let message = format!("the query needs more than its {most} bytes of memory; give it more");
+        QueryError::run(Class::Memory, "Memory", message)
+    }
+
+    /// Bytes of new values after which a batch of rows ends.
+    pub(crate) fn of_batch(&self) -> u64 {
+        self.memory / 8
+    }
+
     /// Counts a step; looks at the clock now and then.
     pub(crate) fn step(&self) -> Result<()> {
         let steps = self.steps.fetch_add(1, Relaxed);
@@ -133,12 +157,7 @@ impl Held {
     pub(crate) fn take(&mut self, bytes: u64) -> Result<()> {
         let used = self.limits.used.fetch_add(bytes, Relaxed) + bytes;
         self.bytes += bytes;
-        if used <= self.limits.memory {
-            return Ok(());
-        }
-        let most = self.limits.memory;
-        let message = format!("the query needs more than its {most} bytes of memory; give it more");
-        Err(QueryError::run(Class::Memory, "Memory", message))
+        if used <= self.limits.memory { Ok(()) } else { Err(self.limits.too_much()) }
     }
 
     /// Takes more bytes if the query can spare them: if half of its memory is free then. Returns false if not.
@@ -292,7 +311,7 @@ impl Scope for Context {
         let prepared = Arc::clone(&self.prepared);
         let Some(plan) = prepared.subplans.get(number) else { return Ok(Value::Null) };
         let mut source = (self.open)(&plan.root, row);
-        let (mut count, mut items) = (0, Vec::new());
+        let (mut count, mut items, mut weight) = (0, Vec::new(), 0_u64);
         let most = if kind == SubqueryKind::Exists { 1 } else { 64 };
         loop {
             let rows = source.next(&mut inner, most)?;
@@ -311,7 +330,11 @@ impl Scope for Context {
                         .map(std::mem::take)
                         .unwrap_or_default()
                 });
-                items.extend(values);
+                for value in values {
+                    weight = weight.saturating_add(value.weight());
+                    self.admit(weight)?;
+                    items.push(value);
+                }
             }
         }
         Ok(match kind {
@@ -323,5 +346,9 @@ impl Scope for Context {
 
     fn step(&self) -> Result<()> {
         self.limits.step()
+    }
+
+    fn admit(&self, bytes: u64) -> Result<()> {
+        self.limits.admit(bytes)
     }
 }

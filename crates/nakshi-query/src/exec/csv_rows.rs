@@ -9,7 +9,7 @@ use super::expand::{Feed, FlatMap};
 use crate::error::{Class, QueryError, Result};
 use crate::eval::{eval, set};
 use crate::plan::Plan;
-use crate::value::{Map, Row, Value};
+use crate::value::{Row, Value};
 
 /// Bytes of a file that are read at once.
 const BUFFER: usize = 1 << 20;
@@ -68,7 +68,7 @@ impl Feed for Records {
                 let named = names.iter().enumerate().map(|(place, name)| {
                     (Arc::clone(name), record.get(place).map_or(Value::Null, field))
                 });
-                Value::Map(Arc::new(named.collect::<Map>()))
+                Value::of_map(named.collect())
             }
         };
         let mut row = self.row.clone();

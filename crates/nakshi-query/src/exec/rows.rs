@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::context::{Context, Held, Source};
+use super::context::{Context, Held, Input, Source};
 use super::expand::{Feed, FlatMap, Rows, other_end};
 use crate::error::{Class, QueryError, Result};
 use crate::eval::{eval, set, truth};
@@ -12,7 +12,7 @@ use crate::functions::lists::{Range, range_of};
 use crate::ir::Expr;
 use crate::order::Key;
 use crate::plan::Plan;
-use crate::value::{Node, Path, Row, Value};
+use crate::value::{List, Node, Path, Row, Value};
 
 /// The row that a plan is given.
 pub(super) struct Argument(pub(super) Option<Row>);
@@ -51,21 +51,26 @@ impl Source for Filter {
     }
 }
 
-/// Rows with more values.
+/// Rows with more values; fewer of them where the values are large.
 pub(super) struct Project {
     pub(super) plan: Arc<Plan>,
-    pub(super) input: Box<dyn Source>,
+    pub(super) input: Input,
 }
 
 impl Source for Project {
     fn next(&mut self, cx: &mut Context, most: usize) -> Result<Vec<Row>> {
         let Plan::Project { items, .. } = &*self.plan else { return Ok(Vec::new()) };
-        let mut rows = self.input.next(cx, most)?;
-        for row in &mut rows {
+        let (mut rows, mut weight) = (Vec::new(), 0_u64);
+        while let Some(mut row) = self.input.next(cx, most)? {
             cx.limits.step()?;
             for (slot, value) in items {
-                let value = eval(&*cx, value, row)?;
-                set(row, *slot, value);
+                let value = eval(&*cx, value, &mut row)?;
+                weight = weight.saturating_add(value.weight());
+                set(&mut row, *slot, value);
+            }
+            rows.push(row);
+            if self.input.is_at_end() || weight > cx.limits.of_batch() {
+                break;
             }
         }
         Ok(rows)
@@ -188,7 +193,7 @@ pub(super) fn unwind(plan: Arc<Plan>, input: Box<dyn Source>) -> Box<dyn Source>
 struct Items {
     row: Row,
     slot: usize,
-    items: Arc<Vec<Value>>,
+    items: Arc<List>,
     at: usize,
 }
 

@@ -74,9 +74,7 @@ fn edge_type(view: &View, values: &[Value]) -> Result<Value> {
 fn properties(view: &View, values: &[Value]) -> Result<Value> {
     match values {
         [Value::Map(map)] => Ok(Value::Map(Arc::clone(map))),
-        [of @ (Value::Node(_) | Value::Relationship(_))] => {
-            Ok(Value::Map(Arc::new(view.properties(of)?)))
-        }
+        [of @ (Value::Node(_) | Value::Relationship(_))] => Ok(Value::of_map(view.properties(of)?)),
         _ => Err(wrong("properties", values)),
     }
 }

@@ -1,7 +1,5 @@
 //! Functions of lists.
 
-use std::sync::Arc;
-
 use super::entry::{Entry, lenient, strict};
 use crate::error::{Class, QueryError, Result};
 use crate::value::Value;
@@ -20,7 +18,10 @@ pub(super) static FUNCTIONS: &[Entry] = &[
     }),
     strict("tail", 1..=1, tail),
     strict("reverse", 1..=1, reverse),
-    strict("range", 2..=3, range),
+    strict("range", 2..=3, range).weighed(|values| {
+        let count = range_of(values).ok().flatten().map_or(0, |range| range.count);
+        count.unsigned_abs().saturating_mul(Value::Int(0).weight())
+    }),
     strict("isempty", 1..=1, is_empty),
     lenient("coalesce", 1..=usize::MAX, |_, values| {
         Ok(values.iter().find(|value| !value.is_null()).cloned().unwrap_or_default())
@@ -64,7 +65,7 @@ fn tail(_: &View, values: &[Value]) -> Result<Value> {
 fn reverse(_: &View, values: &[Value]) -> Result<Value> {
     match values {
         [Value::String(text)] => Ok(Value::text(text.chars().rev().collect::<String>())),
-        [Value::List(items)] => Ok(Value::List(Arc::new(items.iter().rev().cloned().collect()))),
+        [Value::List(items)] => Ok(Value::list(items.iter().rev().cloned().collect())),
         _ => items("reverse", values).map(|_| Value::Null),
     }
 }

@@ -57,11 +57,19 @@ pub(crate) fn is_range(function: Function) -> bool {
     entries().nth(function.0).is_some_and(|entry| entry.name == "range")
 }
 
-/// The value of a function for some arguments.
-pub(crate) fn call(function: Function, view: &View, arguments: &[Value]) -> Result<Value> {
+/// The value of a function for some arguments; `admit` fails for bytes that are more than the query may take.
+pub(crate) fn call(
+    function: Function,
+    view: &View,
+    arguments: &[Value],
+    admit: impl FnOnce(u64) -> Result<()>,
+) -> Result<Value> {
     let Some(entry) = entries().nth(function.0) else { return Ok(Value::Null) };
     if entry.strict && arguments.iter().any(Value::is_null) {
         return Ok(Value::Null);
+    }
+    if let Some(weight) = entry.weight {
+        admit(weight(arguments))?;
     }
     (entry.call)(view, arguments)
 }

@@ -314,7 +314,7 @@ pub(super) fn date_of(map: &Map, base: Option<NaiveDate>) -> Result<NaiveDate> {
         let day = field("day", base.map(|date| date.day()))?;
         NaiveDate::from_ymd_opt(year(base.map(|date| date.year()))?, month, day)
     };
-    date.ok_or_else(|| wrong("date", &Value::Map(Arc::new(map.clone())).to_string()))
+    date.ok_or_else(|| wrong("date", &Value::of_map(map.clone()).to_string()))
 }
 
 /// Day of the quarter, from 1 on.
@@ -347,7 +347,7 @@ pub(super) fn time_of_map(map: &Map, base: Option<NaiveTime>) -> Result<NaiveTim
     let (hour, minute) = (field("hour", base.hour())?, field("minute", base.minute())?);
     let second = field("second", base.second())?;
     let time = nanos.and_then(|nanos| NaiveTime::from_hms_nano_opt(hour, minute, second, nanos));
-    time.ok_or_else(|| wrong("time", &Value::Map(Arc::new(map.clone())).to_string()))
+    time.ok_or_else(|| wrong("time", &Value::of_map(map.clone()).to_string()))
 }
 
 fn duration(values: &[Value]) -> Result<Value> {

@@ -21,8 +21,9 @@ pub(super) static FUNCTIONS: &[Entry] = &[
             Ok(Value::text(text.replace(&**from, to)))
         }
         _ => Err(wrong("replace", values)),
-    }),
-    strict("split", 2..=2, split),
+    })
+    .weighed(replaced),
+    strict("split", 2..=2, split).weighed(parts),
     strict("substring", 2..=3, substring),
     strict("left", 2..=2, left),
     strict("right", 2..=2, right),
@@ -38,6 +39,20 @@ fn of(function: &str, values: &[Value], f: impl Fn(&str) -> String) -> Result<Va
         [Value::String(text)] => Ok(Value::text(f(text))),
         _ => Err(wrong(function, values)),
     }
+}
+
+/// Bytes of a text in which others are replaced.
+fn replaced(values: &[Value]) -> u64 {
+    let [Value::String(text), Value::String(from), Value::String(to)] = values else { return 0 };
+    let more = to.len().saturating_sub(from.len());
+    if more == 0 { 0 } else { text.matches(&**from).count().saturating_mul(more) as u64 }
+}
+
+/// Bytes of the list of a text's parts.
+fn parts(values: &[Value]) -> u64 {
+    let [Value::String(text), Value::String(by)] = values else { return 0 };
+    // As many as there are characters, if they are split by nothing.
+    (text.matches(&**by).count() as u64 + 1).saturating_mul(Value::text("").weight())
 }
 
 fn length(_: &View, values: &[Value]) -> Result<Value> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use boltr::types::{BoltDict, BoltValue};
 use nakshi_io::CancelToken;
-use nakshi_query::{Counters, Cursor, Map, Mode, Options, QueryError, Row, Transaction};
+use nakshi_query::{Answer, Counters, Cursor, Map, Mode, Options, QueryError, Row, Transaction};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::failure::{Failure, bookmark};
@@ -230,7 +230,7 @@ impl Statements {
         let read = open.watched.work(|| {
             let mut rows: Vec<Row> = open.ahead.take().into_iter().collect();
             rows.extend(open.cursor.next(most.saturating_sub(rows.len()))?);
-            if rows.len() >= most {
+            if !open.cursor.has_ended() {
                 open.ahead = open.cursor.next(1)?.pop();
             }
             Ok::<_, QueryError>(rows)

@@ -80,7 +80,7 @@ impl Expected {
             Expected::Map(map) => {
                 let entries =
                     map.iter().map(|(name, value)| (Arc::from(name.as_str()), value.to_value()));
-                Value::Map(Arc::new(entries.collect()))
+                Value::of_map(entries.collect())
             }
             other => panic!("{other:?} is no parameter"),
         }
