@@ -220,6 +220,7 @@ class AsyncRemoteGraph(_Asks[RemoteGraph]):
     write_back = _twin(RemoteGraph.write_back)
     schema = _twin(RemoteGraph.schema)
     status = _twin(RemoteGraph.status)
+    backup = _twin(RemoteGraph.backup)
 
     async def run(
         self,

@@ -120,6 +120,32 @@ class RemoteGraph(Transactions):
         """
         return self._core.status()
 
+    def backup(
+        self, destination: str | os.PathLike[str], *, progress: ProgressArgument = None
+    ) -> dict[str, Any]:
+        """Copy the store of the server to this machine, while queries and changes go on.
+
+        The copy has the state after one of the commits, and appears only when it is complete. The server
+        compares every page with its checksum on the way. It gives one client a copy at a time, and nothing
+        of it lies on its own disk.
+
+        Args:
+            destination: directory of the copy; must not exist.
+            progress: as for algorithms of :class:`nakshi.Graph`.
+
+        Returns:
+            As :func:`nakshi.backup`.
+
+        Raises:
+            StoreExistsError: ``destination`` exists.
+            DeniedError: the server has tokens, and this client's is neither an admin's nor a server's.
+            OverloadedError: another client gets a copy.
+        """
+        with reporting(progress, "backup") as sink:
+            text = self._core.backup(os.fspath(destination), progress=sink)
+        report: dict[str, Any] = json.loads(text)
+        return report
+
     def close(self) -> None:
         """End the connection; every later call raises :class:`nakshi.StoreError`."""
         self._core.close()

@@ -141,3 +141,14 @@ def random_edges(rng: random.Random, vertices: int, edges: int) -> list[tuple[in
         return int(vertices * rng.random() ** 2)
 
     return [(pick(), pick()) for _ in range(edges)]
+
+
+@pytest.fixture
+def accounts(tmp_path: Path) -> Path:
+    """200 accounts with 100 each."""
+    import pyarrow as pa
+
+    nodes = pa.table({"id": range(200), "age": [100] * 200, "kind": ["account"] * 200})
+    edges = pa.table({"source": [0], "target": [1], "type": ["moved"]})
+    nakshi.build(tmp_path / "g.nakshi", edges=edges, nodes=nodes, progress=False)
+    return tmp_path / "g.nakshi"

@@ -201,17 +201,6 @@ def halves(graph: nakshi.RemoteGraph, accounts: int) -> None:
     assert out == back == found
 
 
-@pytest.fixture
-def accounts(tmp_path: Path) -> Path:
-    """200 accounts with 100 each."""
-    import pyarrow as pa
-
-    nodes = pa.table({"id": range(200), "age": [100] * 200, "kind": ["account"] * 200})
-    edges = pa.table({"source": [0], "target": [1], "type": ["moved"]})
-    nakshi.build(tmp_path / "g.nakshi", edges=edges, nodes=nodes, progress=False)
-    return tmp_path / "g.nakshi"
-
-
 def test_an_answer_of_several_servers_is_of_one_state(accounts: Path) -> None:
     with seven(accounts) as server:
         addresses = [server.address, *(one["address"] for one in sharing(server.address))]

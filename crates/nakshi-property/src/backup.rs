@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use nakshi_io::CancelToken;
 use nakshi_io::write::WriteFs;
 use nakshi_store::import::Hooks;
-use nakshi_store::{BackupReport, Manifest, Result};
+use nakshi_store::{BackupReport, BegunBackup, Result};
 
 use crate::log::logs;
 
@@ -20,6 +21,15 @@ pub fn backup(
     destination: &Path,
     hooks: &Hooks,
 ) -> Result<BackupReport> {
-    let open = |path: &Path, manifest: &Manifest| logs(path, manifest, &hooks.cancel);
-    nakshi_store::backup(fs, source, destination, hooks, &open)
+    nakshi_store::backup(fs, source, destination, hooks, &|path, manifest| {
+        logs(path, manifest, &hooks.cancel)
+    })
+}
+
+/// As [`BegunBackup::open`], with the log of the properties if the store has them.
+///
+/// # Errors
+/// As [`BegunBackup::open`].
+pub fn begin_backup(source: &Path, cancel: &CancelToken) -> Result<BegunBackup> {
+    BegunBackup::open(source, cancel, &|path, manifest| logs(path, manifest, cancel))
 }

@@ -124,7 +124,7 @@ mod writer;
 
 pub use apply_log::ApplyReport;
 pub(crate) use aside::unless_cancelled;
-pub use backup::backup;
+pub use backup::{backup, begin_backup};
 pub(crate) use base::Base;
 pub use base::{PropertyMemory, property_memory};
 pub use bucket_set::{BUCKETS, BucketSet, bucket_of};

@@ -124,7 +124,7 @@ pub(crate) fn hooks(call: &Call) -> Hooks {
         cancel: call.cancel.clone(),
         progress: Some(Arc::new(move |now: Progress| {
             let unit = match now.phase {
-                "read" | "scratch" => "bytes",
+                "read" | "scratch" | "copy" => "bytes",
                 "layout" | "cost" => "",
                 _ => "edges",
             };

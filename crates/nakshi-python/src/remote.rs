@@ -12,7 +12,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
-use crate::call::{interrupted, seconds};
+use crate::builders::hooks;
+use crate::call::{interrupted, long_json, seconds};
 use crate::changes::changes_of;
 use crate::conditions::{Asked, conditions};
 use crate::cypher::{self, QueryRows};
@@ -308,6 +309,18 @@ impl Remote {
             }
         };
         Ok(py.detach(write)?)
+    }
+
+    /// Copies the store of the server to a new one of this machine, and returns the report as JSON.
+    #[pyo3(signature = (destination, *, progress = None))]
+    fn backup(
+        &self,
+        py: Python<'_>,
+        destination: PathBuf,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let source = self.source()?;
+        long_json(py, progress, |call| Ok(source.client().backup(&destination, &hooks(call))?))
     }
 
     /// A number for a new edge, which no edge has had.

@@ -1,7 +1,7 @@
 //! `serve_graph` runs a server of a graph with properties.
 
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use nakshi::procedures::Algorithms;
 use nakshi::property::PropertyStore;
 use nakshi::server::{
     Certificate, GroupOptions, JournalOptions, Limits, LogFormat, ServeOptions, Server, Tokens,
-    Users, hash_password as hash, log_to_stderr,
+    Users, fetch as fetch_store, hash_password as hash, log_to_stderr,
 };
 use pyo3::prelude::*;
 
-use crate::call::long;
+use crate::call::{Call, long};
 use crate::errors::{Failure, ParameterError};
 
 /// Serves a store at `listen` (host and port) until Ctrl-C. `certificate` has the files of a certificate and
@@ -21,11 +21,12 @@ use crate::errors::{Failure, ParameterError};
 /// changes are appended, `slow_log` the seconds from which on a statement is told in the log, both with parameters if
 /// `log_parameters`, `runner` the command that runs algorithms, `bolt` is where drivers of Neo4j connect, and `http` where metrics are read. `hosts` has the
 /// addresses of all servers of the graph, `listen` among them, and `ca` is the file with the certificates of
-/// the authority by which they trust each other; `replicas` servers have each share of the graph; `keep_log` bytes of their log are kept. `ready` is
+/// the authority by which they trust each other; `replicas` servers have each share of the graph; `keep_log` bytes of their log are kept, and with
+/// `fetch` a store that is not there is copied from another server. `ready` is
 /// called with the addresses, whose ports the system chooses if they are 0, when the server answers.
 #[pyfunction]
 #[pyo3(signature = (path, listen, ready, *, bolt = None, http = None, json_logs = false, read_only = false, certificate = None, tokens = None, users = None,
-    audit_log = None, slow_log = None, log_parameters = false, runner = Vec::new(), hosts = None, ca = None, replicas = None, keep_log = None, memory = None, calls = None, rows = None, statement_bytes = None, request_bytes = None, time = None, csv_folder = None))]
+    audit_log = None, slow_log = None, log_parameters = false, runner = Vec::new(), hosts = None, ca = None, replicas = None, keep_log = None, memory = None, calls = None, rows = None, statement_bytes = None, request_bytes = None, time = None, csv_folder = None, fetch = false))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub fn serve_graph(
     py: Python<'_>,
@@ -54,6 +55,7 @@ pub fn serve_graph(
     request_bytes: Option<usize>,
     time: Option<f64>,
     csv_folder: Option<PathBuf>,
+    fetch: bool,
 ) -> PyResult<()> {
     let usual = Limits::default();
     let limits = Limits {
@@ -85,17 +87,33 @@ pub fn serve_graph(
         group: hosts.map(|hosts| group(hosts, listen, ca, replicas, keep_log)).transpose()?,
     };
     long(py, None, |call| {
-        let store = PropertyStore::open(&path, &call.opening(memory))?.shared();
-        let server = Server::bind(store, options, &call.cancel)?;
         log_to_stderr(if json_logs { LogFormat::Json } else { LogFormat::Text });
-        let address = server.address().to_string();
-        let pages = server.http_address().map(|pages| pages.to_string());
+        let store = opened((&path, memory), fetch.then_some(&options), call)?;
+        let server = Server::bind(store, options, &call.cancel)?;
+        let places = places(&server);
         // The system queues connections from now on.
-        let drivers = server.bolt_address().map(|drivers| drivers.to_string());
-        let told = Python::attach(|py| ready.call1(py, (address, drivers, pages)).map(drop));
+        let told = Python::attach(|py| ready.call1(py, places).map(drop));
         told.map_err(|error| Failure::Other(error.to_string()))?;
         Ok(server.run(&call.cancel)?)
     })
+}
+
+/// Where a server listens: for clients, for drivers, and for HTTP.
+fn places(server: &Server) -> (String, Option<String>, Option<String>) {
+    let of = |address: Option<SocketAddr>| address.map(|address| address.to_string());
+    (server.address().to_string(), of(server.bolt_address()), of(server.http_address()))
+}
+
+/// The store at a path; with `fetching` one that is not there is copied from another server.
+fn opened(
+    (path, memory): (&Path, Option<u64>),
+    fetching: Option<&ServeOptions>,
+    call: &Call,
+) -> Result<Arc<PropertyStore>, Failure> {
+    if let Some(options) = fetching.filter(|_| !path.exists()) {
+        fetch_store(path, options, &call.cancel)?;
+    }
+    Ok(PropertyStore::open(path, &call.opening(memory))?.shared())
 }
 
 /// The hash of a password, for a file of users.

@@ -29,7 +29,7 @@ use crate::wire;
 /// Port of a server, unless an address names another.
 const PORT: u16 = 7480;
 /// Interval at which a waiting call asks whether it should stop.
-const HEARTBEAT: Duration = Duration::from_millis(50);
+pub(crate) const HEARTBEAT: Duration = Duration::from_millis(50);
 /// Time for which a thread that waits alone stays awake.
 const AWAKE: Duration = Duration::from_micros(100);
 /// Waits before the second try of a call, when the server is not there; before each further one it is twice as

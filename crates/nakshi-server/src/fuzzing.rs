@@ -98,6 +98,7 @@ fn served(read_only: bool) -> Arc<Served> {
         calls: Arc::new(Semaphore::new(LIMITS.calls)),
         runner: Vec::new(),
         runs: Arc::new(Semaphore::new(1)),
+        copies: Arc::new(Semaphore::new(1)),
         connections: 0.into(),
         metrics: Metrics::new(false),
         outcomes: Outcomes::default(),

@@ -8,7 +8,7 @@
 //! - [`v1`] has the messages, from `proto/nakshi/v1/graph.proto`
 //!
 //! The modules inside: `wire` translates ids, values and changes into messages and back, `answer` runs a
-//! query, `runs` runs an algorithm in a process of its own, `parts` cuts long answers, `session` runs a
+//! query, `runs` runs an algorithm in a process of its own, `copies` sends whole stores and `fetch` receives them, `parts` cuts long answers, `session` runs a
 //! transaction step by step, and `service` joins
 //! them to the interface. `outcomes` remembers what became of
 //! commits, so that a repeated one is not made twice. `running` has the transactions that are open, and `journal` writes down what
@@ -26,10 +26,12 @@ mod channel;
 mod client;
 mod commits;
 mod connection;
+mod copies;
 mod cypher;
 mod early;
 mod error;
 mod failure;
+mod fetch;
 pub mod fuzzing;
 mod gateway;
 mod http;
@@ -63,6 +65,7 @@ pub use asking::RemoteRows;
 pub use client::{Client, ConnectOptions, Ran};
 pub use early::RemoteCommit;
 pub use error::{Error, ErrorKind, Result};
+pub use fetch::fetch;
 pub use journal::JournalOptions;
 pub use limits::Limits;
 pub use logs::{LogFormat, log_to_stderr};

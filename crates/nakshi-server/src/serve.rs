@@ -329,6 +329,7 @@ fn serve_as(
         calls: Arc::new(Semaphore::new(limits.calls)),
         runner: options.runner,
         runs: Arc::new(Semaphore::new(1)),
+        copies: Arc::new(Semaphore::new(1)),
         connections: 0.into(),
         metrics: Metrics::new(group.is_some()),
         outcomes: Outcomes::default(),
@@ -377,8 +378,8 @@ fn take_share(store: &PropertyStore, group: &GroupOptions, cancel: &CancelToken)
         }
         (has, wanted) if has == wanted => Ok(()),
         _ => Err(Error::parameter(format!(
-            "{} has another share of the graph than this server has to have; put a copy of a whole store \
-             (nakshi backup) in its place",
+            "{} has another share of the graph than this server has to have; remove it, and start with \
+             --fetch",
             store.path().display()
         ))),
     }

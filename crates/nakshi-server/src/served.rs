@@ -59,6 +59,8 @@ pub(crate) struct Served {
     /// The command that runs an algorithm; empty for none. One runs at a time.
     pub(crate) runner: Vec<String>,
     pub(crate) runs: Arc<Semaphore>,
+    /// A place for the copy of the store that a client gets.
+    pub(crate) copies: Arc<Semaphore>,
     pub(crate) connections: AtomicU64,
     pub(crate) metrics: Metrics,
     pub(crate) outcomes: Outcomes,

@@ -10,8 +10,9 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::access::{Asker, Identity, Role};
+use crate::access::{Asker, Identity, Role, denied};
 use crate::commits::{self, Made};
+use crate::copies;
 use crate::cypher;
 use crate::error::{Error, ErrorKind, Result};
 use crate::journal::{Told, Watched};
@@ -28,9 +29,10 @@ use crate::v1::pipeline_reply::Reply as OneReply;
 use crate::v1::step::Step as Kind;
 use crate::v1::step_reply::Reply as LastReply;
 use crate::v1::{
-    Answer, Commit, CommitAsyncReply, CommitReply, CommitRequest, CypherReply, CypherRequest,
-    Fault, NewEdgeNumbersReply, NewEdgeNumbersRequest, PipelineReply, QueryRequest, ResolveReply,
-    ResolveRequest, RunReply, RunRequest, StatusReply, StatusRequest, Step, StepReply,
+    Answer, BackupReply, BackupRequest, Commit, CommitAsyncReply, CommitReply, CommitRequest,
+    CypherReply, CypherRequest, Fault, NewEdgeNumbersReply, NewEdgeNumbersRequest, PipelineReply,
+    QueryRequest, ResolveReply, ResolveRequest, RunReply, RunRequest, StatusReply, StatusRequest,
+    Step, StepReply,
 };
 use crate::wire;
 
@@ -354,6 +356,7 @@ impl Graph for Service {
     type TransactStream = Replies<StepReply>;
     type RunStream = Replies<RunReply>;
     type CypherStream = Replies<CypherReply>;
+    type BackupStream = Replies<BackupReply>;
 
     async fn query(
         &self,
@@ -519,6 +522,33 @@ impl Graph for Service {
             let ran = served.run_cypher(&shown, &request, cancel, takes);
             served.count("cypher", began, &ran);
             ran
+        };
+        Ok(Response::new(reply_by(idle, stops, work)))
+    }
+
+    async fn backup(
+        &self,
+        mut request: Request<BackupRequest>,
+    ) -> Result<Response<Self::BackupStream>, Status> {
+        let admitted = Self::admitted(&mut request)?;
+        let (served, request) = (Arc::clone(&self.0), request.into_inner());
+        if !admitted.asker.identity.role.is_admin() {
+            let what = "a copy of the store needs an admin's token, or a server's";
+            return Err(denied(what).into());
+        }
+        served.refuse_without_all()?;
+        let alone = Arc::clone(&served.copies).try_acquire_owned().map_err(|_| {
+            let what = "another client gets a copy of the store; try again when it has it";
+            Error::new(ErrorKind::Overloaded, what)
+        })?;
+        served.catch_up(request.at_least).await?;
+        let (idle, cancel) = (served.limits.idle, served.cancel.child());
+        let stops = cancel.clone();
+        let work = move |takes: &dyn Fn(BackupReply) -> bool| {
+            let (_place, _alone, began) = (admitted.place, alone, Instant::now());
+            let sent = copies::send(served.store.path(), &cancel, takes);
+            served.count("backup", began, &sent);
+            sent
         };
         Ok(Response::new(reply_by(idle, stops, work)))
     }

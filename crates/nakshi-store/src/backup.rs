@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nakshi_io::write::{AtomicDir, PoisonFile, WriteFile, WriteFs};
-use nakshi_io::{IoStats, PagedFile, Salt, Striping};
+use nakshi_io::{CancelToken, IoStats, PagedFile, Salt, Striping};
 
 use crate::build::sink::{Sink, write_small};
 use crate::files::{self, manifest_name, parse_uuid};
@@ -56,59 +56,90 @@ pub fn backup(
     hooks: &Hooks,
     logs: &dyn Fn(&Path, &Manifest) -> Result<Vec<OpenLog>>,
 ) -> Result<BackupReport> {
-    files::with_newest(source, |manifest| copy(fs, source, destination, &manifest, hooks, logs))
-}
-
-fn copy(
-    fs: &Arc<dyn WriteFs>,
-    source: &Path,
-    destination: &Path,
-    manifest: &Manifest,
-    hooks: &Hooks,
-    logs: &dyn Fn(&Path, &Manifest) -> Result<Vec<OpenLog>>,
-) -> Result<BackupReport> {
-    let options = OpenOptions { cancel: hooks.cancel.clone(), ..OpenOptions::default() };
-    let store = Store::open_as(source, manifest.clone(), &options)?;
-    let uuid = parse_uuid(&manifest.uuid)
-        .ok_or_else(|| Error::Invalid(format!("{} has no identity", source.display())))?;
-    // Held open, so that a compaction may remove them in the meantime.
-    let mut open = Vec::new();
-    for entry in manifest.files() {
-        let striped = manifest.stripes.is_some() && is_striped(manifest, entry);
-        open.push((entry, if striped { store.striped_file(entry)? } else { store.file(entry)? }));
-    }
-    let logs = logs(source, manifest)?;
-    let plan = CachePlan::bytes(source)?;
+    let begun = BegunBackup::open(source, &hooks.cancel, logs)?;
     let tag = files::hex(&files::new_uuid());
     let dir = AtomicDir::create(Arc::clone(fs), destination, &tag)?;
-    let mut report = BackupReport { files: 0, bytes: 0, log_bytes: 0 };
-    let total = manifest.files().map(|file| file.len).sum();
-    for (entry, file) in open {
-        let to = Striping::single(dir.path().join(&entry.name));
-        let salt = Salt { store: uuid, file: entry.id };
-        let mut sink = Sink::create(fs.as_ref(), entry.name.clone(), to, manifest.page_size, salt)?;
-        pour(&file, &mut sink, hooks, &mut report, total)?;
-        let written = sink.finish(fs.as_ref(), dir.path())?;
-        if written != *entry {
-            return Err(Error::Corrupt {
-                file: file.path().to_path_buf(),
-                page: 0,
-                what: "its pages are right, but not those that the manifest means".into(),
-            });
-        }
-        report.files += 1;
-    }
-    for log in logs {
-        report.log_bytes += copy_log(fs.as_ref(), &log, dir.path(), hooks)?;
-    }
-    if let Some((name, bytes)) = plan {
-        write_small(fs.as_ref(), &dir.path().join(name), &bytes)?;
-    }
-    let manifest = Manifest { stripes: None, ..manifest.clone() };
-    let name = manifest_name(manifest.generation);
-    write_small(fs.as_ref(), &dir.path().join(name), &manifest.to_bytes()?)?;
+    let report = begun.write(fs.as_ref(), dir.path(), hooks)?;
     dir.publish()?;
     Ok(report)
+}
+
+/// The files of a store after one of its commits, held open, so that a compaction may remove them.
+#[derive(Debug)]
+pub struct BegunBackup {
+    manifest: Manifest,
+    uuid: [u8; 16],
+    files: Vec<(FileEntry, Arc<PagedFile>)>,
+    logs: Vec<OpenLog>,
+    /// Name and bytes of the cache plan, if there is one.
+    plan: Option<(String, Vec<u8>)>,
+}
+
+impl BegunBackup {
+    /// Opens the files of the store at `source`; `logs` as for [`backup`].
+    ///
+    /// # Errors
+    /// Damage; read errors; errors of `logs`; [`Error::Cancelled`].
+    pub fn open(
+        source: &Path,
+        cancel: &CancelToken,
+        logs: &dyn Fn(&Path, &Manifest) -> Result<Vec<OpenLog>>,
+    ) -> Result<Self> {
+        files::with_newest(source, |manifest| {
+            let options = OpenOptions { cancel: cancel.clone(), ..OpenOptions::default() };
+            let store = Store::open_as(source, manifest.clone(), &options)?;
+            let uuid = parse_uuid(&manifest.uuid)
+                .ok_or_else(|| Error::Invalid(format!("{} has no identity", source.display())))?;
+            let mut open = Vec::new();
+            for entry in manifest.files() {
+                let striped = manifest.stripes.is_some() && is_striped(&manifest, entry);
+                let file = if striped { store.striped_file(entry)? } else { store.file(entry)? };
+                open.push((entry.clone(), file));
+            }
+            let (logs, plan) = (logs(source, &manifest)?, CachePlan::bytes(source)?);
+            Ok(BegunBackup { manifest, uuid, files: open, logs, plan })
+        })
+    }
+
+    /// Bytes of all files but the manifest.
+    pub fn bytes(&self) -> u64 {
+        let files = self.files.iter().map(|(entry, _)| entry.len);
+        files.chain(self.logs.iter().map(|log| log.len)).sum()
+    }
+
+    /// Writes the files to a directory of a file system, the manifest last.
+    ///
+    /// # Errors
+    /// Damage; read and write errors; [`Error::Cancelled`].
+    pub fn write(self, fs: &dyn WriteFs, dir: &Path, hooks: &Hooks) -> Result<BackupReport> {
+        let mut report = BackupReport { files: 0, bytes: 0, log_bytes: 0 };
+        let page_size = self.manifest.page_size;
+        let total = self.files.iter().map(|(entry, _)| entry.len).sum();
+        for (entry, file) in self.files {
+            let to = Striping::single(dir.join(&entry.name));
+            let salt = Salt { store: self.uuid, file: entry.id };
+            let mut sink = Sink::create(fs, entry.name.clone(), to, page_size, salt)?;
+            pour(&file, &mut sink, hooks, &mut report, total)?;
+            if sink.finish(fs, dir)? != entry {
+                return Err(Error::Corrupt {
+                    file: file.path().to_path_buf(),
+                    page: 0,
+                    what: "its pages are right, but not those that the manifest means".into(),
+                });
+            }
+            report.files += 1;
+        }
+        for log in self.logs {
+            report.log_bytes += copy_log(fs, &log, dir, hooks)?;
+        }
+        if let Some((name, bytes)) = self.plan {
+            write_small(fs, &dir.join(name), &bytes)?;
+        }
+        let manifest = Manifest { stripes: None, ..self.manifest };
+        let name = manifest_name(manifest.generation);
+        write_small(fs, &dir.join(name), &manifest.to_bytes()?)?;
+        Ok(report)
+    }
 }
 
 /// Copies a log piece by piece; returns its length in bytes.

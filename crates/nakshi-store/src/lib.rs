@@ -66,7 +66,7 @@ mod vertex;
 
 pub use adjacency::Adjacency;
 pub use amend::{AmendOptions, Amendment, Arcs, NewLists, amend, amend_memory, amend_weighted};
-pub use backup::{BackupReport, OpenLog, backup};
+pub use backup::{BackupReport, BegunBackup, OpenLog, backup};
 pub use build::{BuildOptions, ColumnSpec, ListBatch, Sink, StoreBuilder, Stripes};
 pub use cache_plan::{CachePlan, PlanInfo, PlanSide};
 pub use check::{CheckReport, SectionCheck, check};

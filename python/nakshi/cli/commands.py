@@ -202,18 +202,33 @@ def check(store: str, as_json: bool, **chosen: Any) -> int:
 
 
 @click.command()
-@click.argument("store", type=options.STORE)
+@click.argument("store", type=options.STORE, metavar="STORE|nakshi://HOST:PORT")
 @click.argument("copy", type=click.Path())
+@options.token_file
+@options.ca
 @options.as_json
 @options.quiet
-def backup(store: str, copy: str, as_json: bool, progress: bool | None) -> None:
-    """Copy STORE to COPY, also while another process writes to it.
+def backup(
+    store: str,
+    copy: str,
+    token_file: Any,
+    ca: str | None,
+    as_json: bool,
+    progress: bool | None,
+) -> None:
+    """Copy STORE, or that of a server, to COPY, also while another process writes to it.
 
-    Every page is compared with its checksum on the way.
+    Every page is compared with its checksum on the way. A server wants the token of an admin or a server.
     """
-    from ..stores import backup as copy_store
+    if not store.startswith("nakshi://"):
+        from ..stores import backup as copy_store
 
-    _show(copy_store(store, copy, progress=progress), as_json)
+        _show(copy_store(store, copy, progress=progress), as_json)
+        return
+    from ..remote import connect
+
+    with connect(store, token=options.token(token_file), ca=ca) as graph:
+        _show(graph.backup(copy, progress=progress), as_json)
 
 
 @click.command()

@@ -59,6 +59,11 @@ _WORD = 2.0
     help="The first three servers have the whole graph. The others share it, so that R of them have each "
     "share [all have the whole graph].",
 )
+@click.option(
+    "--fetch",
+    is_flag=True,
+    help="With --hosts: if STORE is not there, copy it from another of the servers, and go on with that.",
+)
 @options.size("--keep-log", "Of commits for servers that lag behind, in memory [64MiB].")
 @click.option("--until-eof", is_flag=True, help="End with the standard input.")
 @click.option(
@@ -158,6 +163,8 @@ def serve(
     serve_graph = _of_server("serve_graph")
 
     ready = partial(_ready, as_json)
+    if others["fetch"] and hosts is None:
+        raise click.UsageError("--fetch goes with --hosts")
     if local is not None or workers is not None:
         sys.exit(_serve_several(click.get_current_context(), ready))
     if replicas is not None and hosts is None:

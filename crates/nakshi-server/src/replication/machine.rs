@@ -204,8 +204,8 @@ impl Replica {
             }
             if refused == self.others.len() {
                 return Err(Error::Invalid(format!(
-                    "{} has commits up to {known}, and the others' logs begin later ({why}); end this server, and \
-                     put a copy (nakshi backup) of another server's store in its place",
+                    "{} has commits up to {known}, and the others' logs begin later ({why}); end this server, \
+                     remove the store, and start it with --fetch",
                     self.store.path().display(),
                 )));
             }
