@@ -320,6 +320,9 @@ impl Remote {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let source = self.source()?;
+        if destination.symlink_metadata().is_ok() {
+            return Err(Failure::from(nakshi::store::Error::Exists(destination)).into());
+        }
         long_json(py, progress, |call| Ok(source.client().backup(&destination, &hooks(call))?))
     }
 

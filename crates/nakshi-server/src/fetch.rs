@@ -163,12 +163,15 @@ pub fn fetch(
     let mut told = None::<Instant>;
     loop {
         let copied = Client::connect(&others, connect.clone()).and_then(|client| {
-            let (store, from) = (destination.display(), client.address());
-            tracing::info!(%store, from, "copies the graph");
+            if told.is_none() {
+                let (store, from) = (destination.display(), client.address());
+                tracing::info!(%store, from, "copies the graph");
+            }
             client.backup(destination, &hooks)
         });
         match copied {
-            Err(error) if error.kind == ErrorKind::Unavailable => {
+            // None runs yet, or the one that was asked sends a copy to another server.
+            Err(error) if matches!(error.kind, ErrorKind::Unavailable | ErrorKind::Overloaded) => {
                 if told.is_none_or(|told| told.elapsed() > TELLS) {
                     tracing::info!(
                         why = error.message.as_str(),
