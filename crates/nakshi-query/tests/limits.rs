@@ -42,7 +42,7 @@ fn a_query_ends_at_its_limits() {
     assert_eq!(class_of(&database, large, &little), Some(Class::Memory));
 }
 
-/// Each took memory without end, or the stack, and with it the process.
+/// Texts and lists that double took all memory before, and lists inside of each other the stack: the process ended.
 #[test]
 fn values_end_at_the_memory_of_a_query() {
     let home = tempfile::tempdir().unwrap();

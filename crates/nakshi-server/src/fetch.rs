@@ -212,7 +212,6 @@ mod tests {
         (report, names)
     }
 
-    /// Each was seen red with its check left out.
     #[test]
     fn a_copy_that_is_not_whole_leaves_nothing() {
         let file = |name: &str| Reply::File(name.into());
