@@ -14,7 +14,7 @@ use super::exec::{
 use super::plan::{Plan, Prepared};
 use super::procedure::{Procedures, User};
 use super::stack::with_room;
-use super::value::{Map, Row, Value};
+use super::value::{Map, Row, Value, weight_of};
 use super::view::View;
 
 /// Limits of a query.
@@ -296,7 +296,7 @@ impl Cursor {
             }
             for row in rows {
                 let row = self.columns_of(row)?;
-                weight = row.iter().fold(weight, |sum, value| sum.saturating_add(value.weight()));
+                weight = weight.saturating_add(weight_of(&row));
                 out.push(row);
             }
         }

@@ -69,6 +69,11 @@ pub struct Nested<T> {
     weight: u64,
 }
 
+/// Bytes that the values of a row take, about.
+pub(crate) fn weight_of(row: &[Value]) -> u64 {
+    row.iter().fold(0, |sum, value| sum.saturating_add(value.weight()))
+}
+
 /// The levels of a list or a map with some values, and their weight.
 fn sums<'v>(values: impl Iterator<Item = &'v Value>) -> (u16, u64) {
     values.fold((1, 0), |(levels, weight), value| {

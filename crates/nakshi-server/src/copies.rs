@@ -122,7 +122,7 @@ pub(crate) fn send(
     Ok(())
 }
 
-/// What a thread returns that writes a copy.
+/// Joins a thread that writes a copy, and returns its result.
 pub(crate) fn joined<T, E>(writer: ScopedJoinHandle<'_, Result<T, E>>) -> Result<T>
 where
     Error: From<E>,

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::path::{Component, Path};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use nakshi_io::CancelToken;
 use nakshi_io::write::{AtomicDir, PoisonFile, WriteFile, WriteFs, default_fs};
@@ -17,18 +17,20 @@ use crate::client::{Client, ConnectOptions, HEARTBEAT};
 use crate::connection::Connection;
 use crate::copies::{PIECES, joined};
 use crate::error::{Error, ErrorKind, Result};
+use crate::replication::{LOOK, WORD};
 use crate::serve::ServeOptions;
 use crate::v1::backup_reply::Reply;
 use crate::v1::{BackupEnd, BackupRequest};
-
-/// Pause before a server that is to be copied from is asked again, and time between two lines about that.
-const AGAIN: Duration = Duration::from_millis(200);
-const TELLS: Duration = Duration::from_secs(5);
 
 /// Error for a copy that is not what a server sends.
 fn garbled(what: &str) -> Error {
     let what = format!("the copy did not arrive as it was sent ({what}); make it again");
     Error::new(ErrorKind::Storage, what)
+}
+
+/// Makes the file durable that was written last, if there is one.
+fn end(file: &mut Option<PoisonFile>) -> nakshi_store::Result<()> {
+    Ok(file.take().map_or(Ok(()), |mut file| file.sync())?)
 }
 
 /// Writes what arrives as a new store, which appears when all of it is there.
@@ -51,7 +53,7 @@ fn receive(
                 if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) {
                     return Err(garbled(&format!("a file named {name:?}")));
                 }
-                file.take().map_or(Ok(()), |mut file| file.sync()).map_err(io)?;
+                end(&mut file)?;
                 let new = fs.create(&dir.path().join(name)).map_err(io)?;
                 file = Some(PoisonFile::new(new));
             }
@@ -66,7 +68,7 @@ fn receive(
                 hooks.tell(Progress { phase, done, total, edges: 0 });
             }
             Reply::End(BackupEnd { files, bytes, log_bytes }) => {
-                file.take().map_or(Ok(()), |mut file| file.sync()).map_err(io)?;
+                end(&mut file)?;
                 dir.publish().map_err(io)?;
                 return Ok(BackupReport { files, bytes, log_bytes });
             }
@@ -172,7 +174,7 @@ pub fn fetch(
         match copied {
             // None runs yet, or the one that was asked sends a copy to another server.
             Err(error) if matches!(error.kind, ErrorKind::Unavailable | ErrorKind::Overloaded) => {
-                if told.is_none_or(|told| told.elapsed() > TELLS) {
+                if told.is_none_or(|told| told.elapsed() > WORD * 5) {
                     tracing::info!(
                         why = error.message.as_str(),
                         "waits for a server with the graph"
@@ -183,7 +185,7 @@ pub fn fetch(
             copied => return copied,
         }
         cancel.check().map_err(StoreError::from)?;
-        std::thread::sleep(AGAIN);
+        std::thread::sleep(LOOK);
     }
 }
 
@@ -196,7 +198,7 @@ mod tests {
         Reply::Piece(BackupPiece { bytes: bytes.to_vec(), crc32c: crc32c(bytes) })
     }
 
-    /// What is written of some replies, and the names that are in the folder afterwards.
+    /// Receives some replies; returns the report, and the names that are in the folder afterwards.
     fn received(replies: Vec<Reply>) -> (Result<BackupReport>, Vec<String>) {
         let home = tempfile::tempdir().unwrap();
         let (send, arrived) = mpsc::channel(replies.len().max(1));

@@ -14,7 +14,7 @@ use crate::eval::Scope;
 use crate::ir::SubqueryKind;
 use crate::plan::{Plan, Prepared};
 use crate::procedure::{Procedures, User};
-use crate::value::{Map, Row, Value};
+use crate::value::{Map, Row, Value, weight_of};
 use crate::view::View;
 
 /// Rows of the largest batch.
@@ -173,7 +173,7 @@ impl Held {
 
     /// Takes the bytes of a row.
     pub(crate) fn take_row(&mut self, row: &Row) -> Result<()> {
-        self.take(row.iter().map(Value::weight).sum())
+        self.take(weight_of(row))
     }
 }
 

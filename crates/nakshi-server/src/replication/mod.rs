@@ -64,9 +64,9 @@ openraft::declare_raft_types!(
 const DIR: &str = "servers/log";
 
 /// Interval at which a server asks for the others before its first start, and looks at itself afterwards.
-const LOOK: Duration = Duration::from_millis(200);
+pub(crate) const LOOK: Duration = Duration::from_millis(200);
 /// Time for a word from another server.
-const WORD: Duration = Duration::from_secs(1);
+pub(crate) const WORD: Duration = Duration::from_secs(1);
 
 /// A term and its leader.
 pub(crate) type Leader = CommittedLeaderId<u64>;
