@@ -15,12 +15,13 @@ use super::segment::{RowRef, SegmentRows};
 use super::spec::PropertySpec;
 use nakshi_store::{Error, Result, VertexId};
 use rustc_hash::{FxBuildHasher, FxHashMap};
+use serde::{Deserialize, Serialize};
 
 /// Estimated nanoseconds of a search in changes, which have indexes of their own.
 const CHANGED: u64 = 50_000;
 
 /// An edge of a graph, by numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct EdgeNumbers {
     /// Source of the edge.
     pub source: VertexId,
@@ -38,7 +39,7 @@ pub struct EdgeNumbers {
 
 /// Where an edge was in its record when it was found: a hint, by which its properties are found at once if it is
 /// still there. All places are equal, so that edges are compared by what they are.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct EdgePlace(u64);
 
 impl PartialEq for EdgePlace {

@@ -20,7 +20,8 @@ use super::segment::{RowRef, SegmentRows};
 use super::spec::LABELS;
 use super::state::GraphState;
 use super::value::{PropertyType, Scalar, Value};
-use super::{PropertyEntry, PropertySpec};
+use super::{PropertyEntry, PropertySpec, scratch};
+use nakshi_store::sort::Spill;
 use nakshi_store::{Error, ExternalId, Result, Store, VertexId};
 
 /// Nodes whose labels are looked through for one that is like a mistyped label.
@@ -93,6 +94,14 @@ impl PropertyGraph {
     /// Those of opening.
     pub fn store(&self) -> Result<Arc<Store>> {
         self.0.base.store()
+    }
+
+    /// A file for temporary data, beside the store if that can be.
+    ///
+    /// # Errors
+    /// Those of creating it.
+    pub fn spill(&self) -> Result<Spill> {
+        scratch::spill(self.0.base.path())
     }
 
     /// Returns true for the state of a transaction, which may have changes that no commit has.

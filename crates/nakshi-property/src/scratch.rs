@@ -1,4 +1,5 @@
-//! Directories that go with the process that made them: topologies that were brought up to date.
+//! Directories that go with the process that made them: topologies that were brought up to date. And files
+//! without a name, for rows that do not fit into memory.
 //!
 //! A directory lies beside its store, or, where nothing can be written there, in the system's directory
 //! for temporary files. Its owner holds a lock in it. A directory whose lock is free was left by a
@@ -6,8 +7,9 @@
 
 use std::path::{Path, PathBuf};
 
-use nakshi_io::write::FileLock;
+use nakshi_io::write::{FileLock, default_fs};
 use nakshi_store::files::{hex, new_uuid};
+use nakshi_store::sort::Spill;
 use nakshi_store::{Error, Result, Store};
 
 /// The lock of the owner.
@@ -87,6 +89,21 @@ pub(super) fn remove_leftovers(store: &Store) {
                 drop(lock);
             }
         }
+    }
+}
+
+/// Makes a file for temporary data beside a store, or, where nothing can be written there, in the system's
+/// directory for temporary files.
+///
+/// # Errors
+/// Those of creating it.
+pub(super) fn spill(store: &Path) -> Result<Spill> {
+    let (fs, name) = (default_fs(), hex(&new_uuid()));
+    let path = std::path::absolute(store).unwrap_or_else(|_| store.to_path_buf());
+    let beside = path.parent().map(|parent| Spill::create(&*fs, parent, &name));
+    match beside {
+        Some(Ok(spill)) => Ok(spill),
+        _ => Spill::create(&*fs, &std::env::temp_dir(), &name),
     }
 }
 

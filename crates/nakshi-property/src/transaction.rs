@@ -40,6 +40,8 @@ pub struct Transaction {
     graph: PropertyGraph,
     reads: Arc<ReadSet>,
     changes: Vec<Change>,
+    /// Bytes of memory that the changes take, without the state that they made.
+    bytes: u64,
     /// An earlier state, from which the changes are made anew after one that is impossible.
     earlier: Savepoint,
     /// The error that hindered that.
@@ -61,6 +63,8 @@ struct Begun {
     commit: u64,
     base: Arc<Base>,
     schema: Arc<Schema>,
+    /// Bytes of memory that the changes took which were in the log then.
+    log: u64,
 }
 
 /// A state of a transaction to which [`Transaction::restore`] goes back.
@@ -68,6 +72,7 @@ struct Begun {
 pub struct Savepoint {
     graph: PropertyGraph,
     changes: usize,
+    bytes: u64,
 }
 
 impl PropertyStore {
@@ -141,11 +146,13 @@ impl Transaction {
                 commit: state.commit,
                 base: Arc::clone(&state.base),
                 schema: Arc::clone(&state.schema),
+                log: state.log.weight(),
             },
-            earlier: Savepoint { graph: graph.clone(), changes: 0 },
+            earlier: Savepoint { graph: graph.clone(), changes: 0, bytes: 0 },
             graph,
             reads,
             changes: Vec::new(),
+            bytes: 0,
             broken: None,
             lookups: None,
             session,
@@ -178,12 +185,13 @@ impl Transaction {
 
     /// The state after the changes so far.
     pub fn savepoint(&self) -> Savepoint {
-        Savepoint { graph: self.graph.clone(), changes: self.changes.len() }
+        Savepoint { graph: self.graph.clone(), changes: self.changes.len(), bytes: self.bytes }
     }
 
     /// Undoes the changes since a savepoint of this transaction. What was read since stays noted.
     pub fn restore(&mut self, savepoint: Savepoint) {
         self.changes.truncate(savepoint.changes);
+        self.bytes = savepoint.bytes;
         self.graph = savepoint.graph.clone();
         self.earlier = savepoint;
         self.broken = None;
@@ -205,6 +213,11 @@ impl Transaction {
         self.changes.len()
     }
 
+    /// Bytes of memory that the changes take, about, with the state that they have made.
+    pub fn weight(&self) -> u64 {
+        self.bytes + self.graph.state().log.weight().saturating_sub(self.begun.log)
+    }
+
     /// Returns true if the transaction has changed nothing.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
@@ -222,7 +235,10 @@ impl Transaction {
         self.graph.state().refuse_unknown(&change)?;
         let made = self.make(&change);
         match made {
-            Ok(true) => self.changes.push(change),
+            Ok(true) => {
+                self.bytes += change.weight();
+                self.changes.push(change);
+            }
             // A share has taken names of properties from it.
             Ok(false) if self.graph.state().base.entry().buckets.is_none() => {}
             _ => self.make_anew(),

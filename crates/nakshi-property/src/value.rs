@@ -102,6 +102,17 @@ pub enum Value {
 }
 
 impl Value {
+    /// Bytes of memory that the value takes, about.
+    pub(crate) fn weight(&self) -> usize {
+        let inside = match self {
+            Value::String(text) => text.len(),
+            Value::Bytes(bytes) => bytes.len(),
+            Value::List(items) => items.iter().map(Value::weight).sum(),
+            _ => 0,
+        };
+        size_of::<Value>() + inside
+    }
+
     /// Returns true for null. Comparing with null would compare as lists are compared.
     pub(crate) fn is_null(&self) -> bool {
         matches!(self, Value::Null)

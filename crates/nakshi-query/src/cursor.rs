@@ -26,7 +26,7 @@ pub struct Options {
     pub stop: Option<fn() -> bool>,
     /// When the query has to have ended.
     pub deadline: Option<Instant>,
-    /// Bytes that its rows and groups may take; no limit by default.
+    /// Bytes that its rows, its groups and the changes of its transaction may take; no limit by default.
     pub memory: Option<u64>,
     /// True to refuse changes.
     pub read_only: bool,
@@ -203,7 +203,7 @@ impl Cursor {
         &mut self,
         transaction: Transaction,
     ) -> (Result<()>, Option<Transaction>) {
-        self.context.writer = Some(Writer::new(transaction));
+        self.context.writer = Some(Writer::new(transaction, Held::new(&self.context)));
         let ran = with_room(self.prepared.deep, || self.all_rows());
         let writer = self.context.writer.take();
         self.counters = writer.as_ref().map(|writer| writer.counters).unwrap_or_default();

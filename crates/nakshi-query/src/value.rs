@@ -8,11 +8,12 @@ use std::sync::Arc;
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
 use nakshi_property::{EdgeNumbers, EdgePlace};
 use nakshi_store::ExternalId;
+use serde::{Deserialize, Serialize};
 
 use super::temporal::{DateTime, Duration, Time, date_text, time_text};
 
-/// A value of a query. A clone is cheap.
-#[derive(Clone, Debug, Default)]
+/// A value of a query. A clone is cheap. As bytes it is in temporary files of its query, and nowhere else.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub enum Value {
     /// Absent or unknown.
     #[default]
@@ -60,7 +61,7 @@ pub type Map = BTreeMap<Arc<str>, Value>;
 pub type List = Nested<Vec<Value>>;
 
 /// A list or a map, with what is known of all that is inside.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Nested<T> {
     inside: T,
     /// How many lists and maps are inside of each other, this one included.
@@ -93,21 +94,21 @@ impl<T> Deref for Nested<T> {
 pub type Row = Vec<Value>;
 
 /// A node. Results have all of it; inside of a query it is a number, unless the graph does not have it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Node {
     pub(crate) vertex: u32,
     pub(crate) content: Option<Arc<Content>>,
 }
 
 /// An edge. Results have all of it; inside of a query it is its numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Relationship {
     pub(crate) edge: Arc<EdgeNumbers>,
     pub(crate) content: Option<Arc<Content>>,
 }
 
 /// The ids by which results name a node or an edge.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Ids {
     pub(crate) id: i64,
     pub(crate) element_id: String,
@@ -116,7 +117,7 @@ pub(crate) struct Ids {
 }
 
 /// Ids, names and properties of a node or an edge, as a result shows them.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Content {
     pub(crate) ids: Ids,
     /// Labels of a node; the type of an edge.
@@ -264,7 +265,7 @@ impl Relationship {
 }
 
 /// A path: nodes, and the edges between them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Path {
     /// Nodes in their order, one more than edges.
     pub nodes: Vec<Node>,
@@ -273,7 +274,7 @@ pub struct Path {
 }
 
 /// A point in space.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Number of the system of coordinates: 4326, 4979, 7203 or 9157.
     pub srid: i32,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nakshi_io::CancelToken;
 use nakshi_property::{LoadOptions, PropertyStore, load};
-use nakshi_query::{Class, Database, Options, Parameters, Value};
+use nakshi_query::{Class, Database, Mode, Options, Parameters, Value};
 use nakshi_store::OpenOptions;
 use nakshi_store::import::Hooks;
 
@@ -82,6 +82,92 @@ fn values_end_at_the_memory_of_a_query() {
     }
     let known = "RETURN size(reduce(l = [], i IN range(1, 999) | [l])) AS n";
     assert_eq!(class_of(&database, known, &Options::default()), None);
+}
+
+/// Changes took what memory there was.
+#[test]
+fn changes_end_at_the_memory_of_a_query() {
+    let home = tempfile::tempdir().unwrap();
+    let database = database(&home);
+    let little = Options { memory: Some(1 << 20), ..Options::default() };
+    let nodes = || {
+        let mut cursor =
+            database.run("MATCH (n) RETURN count(n)", Parameters::new(), &little).unwrap();
+        let rows = cursor.next(1).unwrap();
+        if let [Value::Int(count)] = rows[0][..] { count } else { -1 }
+    };
+    for large in [
+        "UNWIND range(1, 1000000) AS x CREATE ()",
+        "UNWIND range(1, 1000000) AS x MERGE (:N {x: x})",
+        "CREATE (a) WITH a UNWIND range(1, 1000000) AS x CREATE (a)-[:T]->(a)",
+        "CREATE (a) WITH a UNWIND range(1, 12) AS x FOREACH (y IN range(1, 20000) | SET a.p = toString(y))",
+        "UNWIND range(1, 1000000) AS x CALL (x) { CREATE ({x: x}) } IN TRANSACTIONS OF 1000000 ROWS",
+    ] {
+        assert_eq!(class_of(&database, large, &little), Some(Class::Memory), "{large}");
+        assert_eq!(nodes(), 0, "{large}");
+    }
+    // Transactions of fewer rows have room for them.
+    let text = "UNWIND range(1, 10000) AS x CALL (x) { CREATE (:N {x: x}) } IN TRANSACTIONS";
+    assert_eq!(class_of(&database, text, &little), None);
+    assert_eq!(nodes(), 10_000);
+    // The changes of all queries of a transaction count.
+    let mut transaction = database.begin(Mode::Write).unwrap();
+    let step = "UNWIND range(1, 500) AS x CREATE ()";
+    let refused = (0..20).find_map(|at| {
+        let ran = transaction.run(step, Parameters::new(), &little);
+        ran.err().map(|error| (at, error.class()))
+    });
+    assert!(matches!(refused, Some((1.., Class::Memory))), "{refused:?}");
+    transaction.commit().unwrap();
+    assert_eq!(nodes() - 10_000, 500 * i64::from(refused.unwrap().0));
+}
+
+/// The rows of a query, as text.
+fn texts_of(database: &Database, text: &str, memory: Option<u64>) -> Vec<String> {
+    let options = Options { memory, ..Options::default() };
+    let mut cursor = database.run(text, Parameters::new(), &options).unwrap();
+    let mut found = Vec::new();
+    loop {
+        let rows = cursor.next(1000).unwrap();
+        if rows.is_empty() {
+            return found;
+        }
+        found.extend(rows.iter().map(|row| format!("{row:?}")));
+    }
+}
+
+#[test]
+fn rows_are_sorted_beyond_the_memory_of_a_query() {
+    let home = tempfile::tempdir().unwrap();
+    let database = database(&home);
+    let create = "CREATE (a:A {x: 1})-[:T {y: 2}]->(b:B {x: 2.5})-[:U]->(a)";
+    assert_eq!(class_of(&database, create, &Options::default()), None);
+    let values = "MATCH p = (a)-[r:T]->(b) UNWIND range(1, 30000) AS x \
+        WITH x, (x * 7919) % 30011 AS y, [null, true, x, 1.5 / x, toString(x), [x, [x]], {m: x, n: [x]}, \
+            a, r, p, date('2024-02-29') + duration({days: x}), localtime({hour: x % 24}), \
+            time({hour: x % 24, timezone: '+02:00'}), localdatetime({year: x, month: 2}), \
+            datetime({year: 2000 + x % 50, timezone: 'Europe/Berlin'}), duration({months: x, seconds: x}), \
+            point({x: x, y: 2.5, z: -0.5}), 0.0 / 0.0][x % 18] AS value ";
+    for order in [
+        "RETURN x, y, value ORDER BY y",
+        "RETURN x, y, value ORDER BY value DESC, y",
+        // Rows of equal keys stay in their order.
+        "RETURN x, value ORDER BY y % 7 DESC, x % 3",
+        "RETURN x, value ORDER BY y DESC SKIP 10 LIMIT 20000",
+        "RETURN x, value ORDER BY y DESC LIMIT 20",
+    ] {
+        let text = format!("{values}{order}");
+        let expected = texts_of(&database, &text, None);
+        assert!(expected.len() > 10, "{order}");
+        let found = texts_of(&database, &text, Some(2 << 20));
+        assert!(found == expected, "{order}");
+    }
+    let deep = "UNWIND range(1, 400) AS x WITH x, reduce(l = [x], i IN range(1, 998) | [l]) AS deep \
+        RETURN deep ORDER BY x DESC";
+    assert!(texts_of(&database, deep, Some(2 << 20)) == texts_of(&database, deep, None));
+    // Nothing is left of it.
+    let names = std::fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.collect::<Vec<_>>(), ["g.nakshi"]);
 }
 
 #[test]

@@ -63,11 +63,23 @@ impl Limits {
         if bytes <= self.statement_bytes {
             return Ok(());
         }
+        Err(self.too_much("answer takes", "ask for less, over Bolt,"))
+    }
+
+    /// Refuses changes of a transaction that take more bytes than a statement may.
+    pub(crate) fn refuse_changes(&self, bytes: u64) -> Result<()> {
+        if bytes <= self.statement_bytes {
+            return Ok(());
+        }
+        Err(self.too_much("changes of the transaction take", "commit in smaller parts,"))
+    }
+
+    fn too_much(&self, what: &str, instead: &str) -> Error {
         let most = self.statement_bytes;
-        let what = format!(
-            "the answer takes more than {most} bytes; ask for less, over Bolt, or raise the server's --max-memory"
+        let message = format!(
+            "the {what} more than {most} bytes; {instead} or raise the server's --max-memory"
         );
-        Err(Error::new(ErrorKind::Overloaded, what))
+        Error::new(ErrorKind::Overloaded, message)
     }
 }
 

@@ -149,6 +149,7 @@ impl Session {
         let mut changed = 0;
         for change in wire::of_changes(changes.changes)? {
             let transaction = self.transaction.as_mut().ok_or_else(lost)?;
+            self.limits.refuse_changes(transaction.weight() + change.weight())?;
             changed += u64::from(transaction.apply(change)?);
             self.state += 1;
         }

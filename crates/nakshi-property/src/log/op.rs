@@ -163,6 +163,29 @@ pub enum Change {
     },
 }
 
+impl EdgeId {
+    fn weight(&self) -> usize {
+        key_weight(&self.source, &self.edge_type, &self.destination)
+    }
+}
+
+fn key_weight(source: &ExternalId, edge_type: &str, destination: &ExternalId) -> usize {
+    id_weight(source) + edge_type.len() + id_weight(destination)
+}
+
+fn id_weight(id: &ExternalId) -> usize {
+    match id {
+        ExternalId::U64(_) | ExternalId::I64(_) => 0,
+        ExternalId::Big(text) | ExternalId::Text(text) => text.len(),
+        ExternalId::Bytes(bytes) => bytes.len(),
+    }
+}
+
+fn properties_weight(properties: &[(String, Value)]) -> usize {
+    let each = |(name, value): &(String, Value)| size_of::<String>() + name.len() + value.weight();
+    properties.iter().map(each).sum()
+}
+
 /// Error for bytes of a log that are no changes.
 pub(super) const BAD: &str = "a change in the log does not decode";
 
@@ -268,6 +291,38 @@ impl Change {
             | Change::UpdateEdge { .. }
             | Change::RemoveEdge { .. } => true,
         }
+    }
+
+    /// Bytes of memory that the change takes, about.
+    pub fn weight(&self) -> u64 {
+        let inside = match self {
+            Change::AppendNode { id, properties } | Change::UpdateNode { id, properties, .. } => {
+                id_weight(id) + properties_weight(properties)
+            }
+            Change::DeleteNode { id } => id_weight(id),
+            Change::AppendEdge { source, edge_type, destination, properties, .. } => {
+                key_weight(source, edge_type, destination) + properties_weight(properties)
+            }
+            Change::DeleteEdge { source, edge_type, destination } => {
+                key_weight(source, edge_type, destination)
+            }
+            Change::ChangeType { source, edge_type, destination, new_type } => {
+                key_weight(source, edge_type, destination) + new_type.len()
+            }
+            Change::CreateEdge { edge, properties, .. }
+            | Change::UpdateEdge { edge, properties, .. } => {
+                edge.weight() + properties_weight(properties)
+            }
+            Change::RemoveEdge { edge } => edge.weight(),
+            Change::ChangeLabels { id, add, remove } => {
+                let names = add.iter().chain(remove);
+                id_weight(id) + names.map(|name| size_of::<String>() + name.len()).sum::<usize>()
+            }
+            Change::SetInverse { edge_type, inverse } => edge_type.len() + inverse.len(),
+            Change::Declare { rule } => rule.name.len(),
+            Change::Drop { name } => name.len(),
+        };
+        (size_of::<Change>() + inside) as u64
     }
 
     fn encode(&self, out: &mut Vec<u8>) {

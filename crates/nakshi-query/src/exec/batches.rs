@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::context::{BATCH, Context, Source, run_out};
+use super::context::{BATCH, Context, Held, Made, Source, Whole, run_out};
 use super::nested::{Eager, all_rows};
 use super::write::writing;
 use crate::error::{Class, QueryError, Result};
@@ -22,7 +22,8 @@ pub(super) struct InTransactions {
     input: Box<dyn Source>,
     /// Rows of a transaction.
     size: Option<usize>,
-    ready: std::vec::IntoIter<Row>,
+    /// Rows that are done, with the memory that they hold.
+    ready: Option<(std::vec::IntoIter<Row>, Held)>,
     /// True behind an error that ends the transactions, but not the query.
     broken: bool,
 }
@@ -31,34 +32,38 @@ impl InTransactions {
     pub(super) fn new(plan: Arc<Plan>, input: Box<dyn Source>) -> Self {
         // Rows that come from the graph are taken before it changes.
         let input: Box<dyn Source> = match plan.input().is_some_and(|input| input.reads_graph()) {
-            true => Box::new(Eager { input, rows: super::context::Made::default() }),
+            true => Box::new(Eager { input, rows: Made::default() }),
             false => input,
         };
-        let ready = Vec::new().into_iter();
-        InTransactions { plan, input, size: None, ready, broken: false }
+        InTransactions { plan, input, size: None, ready: None, broken: false }
     }
 
     /// The next rows of the input, up to those of a transaction.
-    fn batch(&mut self, cx: &mut Context, size: usize) -> Result<Vec<Row>> {
-        let mut rows = Vec::new();
+    fn batch(&mut self, cx: &mut Context, size: usize) -> Result<Whole> {
+        let (mut rows, mut held) = (Vec::new(), Held::new(cx));
         while rows.len() < size {
             let more = self.input.next(cx, (size - rows.len()).min(BATCH))?;
             if more.is_empty() {
                 break;
             }
+            more.iter().try_for_each(|row| held.take_row(row))?;
             rows.extend(more);
         }
-        Ok(rows)
+        Ok((rows, held))
     }
 
     /// Runs the subquery for some rows, and commits.
-    fn run(&self, cx: &mut Context, rows: &[Row]) -> Result<Vec<Row>> {
-        let Plan::Apply { inner, returns, .. } = &*self.plan else { return Ok(Vec::new()) };
-        let mut out = Vec::new();
+    fn run(&self, cx: &mut Context, rows: &[Row]) -> Result<Whole> {
+        let (mut out, mut held) = (Vec::new(), Held::new(cx));
+        let Plan::Apply { inner, returns, .. } = &*self.plan else { return Ok((out, held)) };
         for row in rows {
             let mut source = (cx.open)(inner, row);
             match returns {
-                true => out.extend(all_rows(&mut *source, cx)?.0),
+                true => {
+                    let (rows, more) = all_rows(&mut *source, cx)?;
+                    out.extend(rows);
+                    held.take_over(more);
+                }
                 false => {
                     run_out(&mut *source, cx)?;
                     out.push(row.clone());
@@ -68,11 +73,11 @@ impl InTransactions {
         let cancel = cx.limits.cancel.clone();
         let (writer, view) = writing(cx)?;
         writer.commit(view, &cancel)?;
-        Ok(out)
+        Ok((out, held))
     }
 
     /// As [`InTransactions::run`], again after a conflict; an error undoes the changes of these rows.
-    fn run_or_undo(&self, cx: &mut Context, rows: &[Row]) -> Result<Vec<Row>> {
+    fn run_or_undo(&self, cx: &mut Context, rows: &[Row]) -> Result<Whole> {
         let mut attempt = 1;
         loop {
             let counters = writing(cx)?.0.counters;
@@ -115,14 +120,20 @@ impl Source for InTransactions {
         let plan = Arc::clone(&self.plan);
         let Plan::Apply { batches: Some(batches), .. } = &*plan else { return Ok(Vec::new()) };
         let size = self.size(cx, batches)?;
-        while self.ready.len() == 0 {
-            let rows = self.batch(cx, size)?;
+        loop {
+            if let Some((rows, _held)) = &mut self.ready
+                && rows.len() > 0
+            {
+                return Ok(rows.take(most).collect());
+            }
+            self.ready = None;
+            let (rows, held) = self.batch(cx, size)?;
             if rows.is_empty() {
                 return Ok(Vec::new());
             }
             // Rows whose changes were not made have null in the columns of the subquery.
             let done = match self.broken {
-                true => rows,
+                true => (rows, held),
                 false => match self.run_or_undo(cx, &rows) {
                     Ok(done) => done,
                     Err(error) if batches.on_error == OnError::Fail || must_end(&error) => {
@@ -130,13 +141,12 @@ impl Source for InTransactions {
                     }
                     Err(_) => {
                         self.broken = batches.on_error == OnError::Break;
-                        rows
+                        (rows, held)
                     }
                 },
             };
-            self.ready = done.into_iter();
+            self.ready = Some((done.0.into_iter(), done.1));
         }
-        Ok(self.ready.by_ref().take(most).collect())
     }
 }
 

@@ -56,7 +56,7 @@ fn opened(plan: &Arc<Plan>, argument: &Row, open: Open) -> Box<dyn Source> {
         Plan::Distinct { .. } => {
             Box::new(rows::Distinct { plan, input, seen: HashSet::new(), held: None })
         }
-        Plan::Sort { .. } => Box::new(sort::Sort { plan, input, sorted: Made::default() }),
+        Plan::Sort { .. } => Box::new(sort::Sort::new(plan, input)),
         Plan::Skip { .. } => Box::new(rows::Skip { plan, input, left: None }),
         Plan::Limit { .. } => Box::new(rows::Limit { plan, input, left: None }),
         Plan::Call { .. } => nested::call(plan, input),
@@ -65,6 +65,6 @@ fn opened(plan: &Arc<Plan>, argument: &Row, open: Open) -> Box<dyn Source> {
         | Plan::Set { .. }
         | Plan::Delete { .. }
         | Plan::Foreach { .. }
-        | Plan::Schema { .. } => Box::new(write::Write { plan, input, done: None }),
+        | Plan::Schema { .. } => Box::new(write::Write { plan, input, done: Made::default() }),
     }
 }

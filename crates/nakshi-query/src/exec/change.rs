@@ -9,6 +9,7 @@ use nakshi_property::{
 };
 use nakshi_store::ExternalId;
 
+use super::context::Held;
 use crate::error::{Class, QueryError, Result};
 use crate::ir::SchemaChange;
 use crate::stored;
@@ -72,6 +73,8 @@ pub(crate) struct Writer {
     pub(crate) counters: Counters,
     /// The next id of a new node, if it is free.
     next_id: Option<u64>,
+    /// The memory of the changes.
+    held: Held,
 }
 
 /// A node or an edge whose properties change.
@@ -82,8 +85,9 @@ pub(super) enum Entity<'e> {
 }
 
 impl Writer {
-    pub(crate) fn new(transaction: Transaction) -> Self {
-        Writer { transaction, counters: Counters::default(), next_id: None }
+    /// A writer in a transaction, whose changes count as memory that is held.
+    pub(crate) fn new(transaction: Transaction, held: Held) -> Self {
+        Writer { transaction, counters: Counters::default(), next_id: None, held }
     }
 
     fn apply(&mut self, view: &mut Arc<View>, change: Change) -> Result<()> {
@@ -91,7 +95,9 @@ impl Writer {
         Self::show(view, self.transaction.earlier().clone());
         let made = self.transaction.apply(change);
         Self::show(view, self.transaction.graph().clone());
-        Ok(made.map(|_| ())?)
+        made?;
+        self.held.free();
+        self.held.take(self.transaction.weight())
     }
 
     fn show(view: &mut Arc<View>, graph: PropertyGraph) {
@@ -124,6 +130,7 @@ impl Writer {
         let between = std::mem::replace(&mut self.transaction, store.transaction()?);
         between.roll_back()?;
         self.next_id = None;
+        self.held.free();
         *view = Arc::new(view.with(self.transaction.graph().clone()));
         done
     }

@@ -65,7 +65,7 @@ pub(crate) struct Limits {
     /// Milliseconds from the beginning to the next question to `stop`.
     next_stop: AtomicU64,
     pub(crate) deadline: Option<Instant>,
-    /// Bytes that rows and groups may take.
+    /// Bytes that rows, groups and changes may take.
     pub(crate) memory: u64,
     /// Who asks the query.
     pub(crate) user: User,
@@ -111,7 +111,7 @@ impl Limits {
         }
     }
 
-    fn too_much(&self) -> QueryError {
+    pub(super) fn too_much(&self) -> QueryError {
         let most = self.memory;
         let message = format!("the query needs more than its {most} bytes of memory; give it more");
         QueryError::run(Class::Memory, "Memory", message)
@@ -175,11 +175,26 @@ impl Held {
     pub(crate) fn take_row(&mut self, row: &Row) -> Result<()> {
         self.take(weight_of(row))
     }
+
+    /// Bytes that are held.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Takes over what another part of the query holds.
+    pub(super) fn take_over(&mut self, mut other: Held) {
+        self.bytes += std::mem::take(&mut other.bytes);
+    }
+
+    /// Frees all of it.
+    pub(super) fn free(&mut self) {
+        self.limits.used.fetch_sub(std::mem::take(&mut self.bytes), Relaxed);
+    }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.limits.used.fetch_sub(self.bytes, Relaxed);
+        self.free();
     }
 }
 

@@ -4,7 +4,8 @@
 //! - `context` is what all operators of a query share: the graph, parameters, limits
 //! - `expand` has nodes, `walk` single edges one after the other, `many` paths of several edges, `shortest` the
 //!   shortest ones, `adjacency` the edges that they visit again
-//! - `rows` has what works row by row, `group` and `sort` what needs all rows first
+//! - `rows` has what works row by row, `group` and `sort` what needs all rows first, and `runs` sorted rows that
+//!   are on the disk
 //! - `nested` runs plans for each row, `batches` those that commit meanwhile, and `build` makes operators of
 //!   a plan
 //! - `csv_rows` has the rows of files
@@ -21,6 +22,7 @@ mod group;
 mod many;
 mod nested;
 mod rows;
+mod runs;
 mod shortest;
 mod sort;
 mod walk;

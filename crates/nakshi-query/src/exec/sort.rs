@@ -5,29 +5,41 @@ use std::sync::Arc;
 
 use super::context::{BATCH, Context, Held, Made, Source, Whole};
 use super::rows::count;
+use super::runs::{Merge, Runs};
 use crate::error::Result;
 use crate::eval::eval;
 use crate::ir::Expr;
 use crate::order::order;
 use crate::plan::Plan;
-use crate::value::{Row, Value};
+use crate::value::{Row, Value, weight_of};
 
 /// How many times the wanted rows are kept before those behind them are dropped, and how many at least.
 const SPARE: usize = 2;
 const LEAST: usize = 128;
+/// Rows that take less than this part of a query's memory are not written to the disk.
+const SHORT: u64 = 8;
 
-/// Sorted rows; of a limit only the first.
+/// Sorted rows; of a limit only the first. Rows for which the query has too little memory are on the disk, in
+/// sorted runs that are merged.
 pub(super) struct Sort {
-    pub(super) plan: Arc<Plan>,
-    pub(super) input: Box<dyn Source>,
-    pub(super) sorted: Made,
+    plan: Arc<Plan>,
+    input: Box<dyn Source>,
+    sorted: Made,
+    /// The rows, if they are on the disk.
+    merge: Option<Merge>,
 }
 
 /// A row with the values that it is sorted by.
-type Keyed = (Vec<Value>, Row);
+pub(super) type Keyed = (Vec<Value>, Row);
 
 fn of_key(a: &Value, b: &Value, descends: bool) -> Ordering {
     if descends { order(b, a) } else { order(a, b) }
+}
+
+/// The order of two rows by their keys, each of which ascends or descends.
+pub(super) fn of_keys(descends: impl Iterator<Item = bool>, a: &[Value], b: &[Value]) -> Ordering {
+    let mut orders = descends.zip(a.iter().zip(b)).map(|(descends, (a, b))| of_key(a, b, descends));
+    orders.find(|found| found.is_ne()).unwrap_or(Ordering::Equal)
 }
 
 /// The rows so far.
@@ -39,6 +51,8 @@ struct Sorting<'p> {
     /// The values of the last row that was wanted when rows were dropped.
     last: Option<Vec<Value>>,
     held: Held,
+    /// Rows on the disk.
+    runs: Option<Runs>,
 }
 
 impl Sorting<'_> {
@@ -56,56 +70,106 @@ impl Sorting<'_> {
             }
             values.push(value);
         }
-        self.held.take_row(&values)?;
-        self.held.take_row(&row)?;
-        self.rows.push((values, row));
+        let keyed = (values, row);
+        self.hold(cx, weight(&keyed))?;
+        self.rows.push(keyed);
         if self.rows.len() > self.first.saturating_mul(SPARE).max(LEAST) {
             self.sort();
-            self.last = self.rows.last().map(|(values, _)| values.clone());
-            self.held = Held::new(cx);
-            for (values, row) in &self.rows {
-                self.held.take_row(values)?;
-                self.held.take_row(row)?;
-            }
+            self.held.free();
+            self.rows.iter().try_for_each(|keyed| self.held.take(weight(keyed)))?;
         }
+        Ok(())
+    }
+
+    /// Holds the memory of one more row; where there is too little, those so far go to the disk.
+    fn hold(&mut self, cx: &Context, bytes: u64) -> Result<()> {
+        if self.held.takes_spare(bytes) {
+            return Ok(());
+        }
+        if self.held.bytes() > cx.limits.memory / SHORT {
+            self.write(cx)?;
+        }
+        self.held.take(bytes)
+    }
+
+    /// Writes the rows so far to the disk.
+    fn write(&mut self, cx: &Context) -> Result<()> {
+        self.sort();
+        let runs = match &mut self.runs {
+            Some(runs) => runs,
+            none => none.insert(Runs::new(cx)?),
+        };
+        runs.write(cx, &self.rows, self.held.bytes())?;
+        self.rows.clear();
+        self.held.free();
         Ok(())
     }
 
     /// Sorts the rows, and drops those that are not wanted.
     fn sort(&mut self) {
-        let keys = self.keys;
-        self.rows.sort_by(|(a, _), (b, _)| {
-            let pairs = keys.iter().zip(a.iter().zip(b));
-            let mut orders = pairs.map(|((_, descends), (a, b))| of_key(a, b, *descends));
-            orders.find(|found| found.is_ne()).unwrap_or(Ordering::Equal)
-        });
-        self.rows.truncate(self.first);
+        let descends = || self.keys.iter().map(|(_, descends)| *descends);
+        self.rows.sort_by(|(a, _), (b, _)| of_keys(descends(), a, b));
+        if self.rows.len() >= self.first {
+            self.rows.truncate(self.first);
+            self.last = self.rows.last().map(|(values, _)| values.clone());
+        }
+    }
+
+    /// All rows: in memory, or on the disk.
+    fn finish(mut self, cx: &Context) -> Result<(Whole, Option<Merge>)> {
+        if self.runs.is_some() {
+            self.write(cx)?;
+        } else {
+            self.sort();
+        }
+        let descends = self.keys.iter().map(|(_, descends)| *descends).collect();
+        let merge = self.runs.map(|runs| runs.merge(cx, descends, self.first)).transpose()?;
+        Ok(((self.rows.into_iter().map(|(_, row)| row).collect(), self.held), merge))
     }
 }
 
+/// Bytes that a row takes with its values.
+fn weight((values, row): &Keyed) -> u64 {
+    weight_of(values).saturating_add(weight_of(row))
+}
+
 /// The rows of the input, sorted.
-fn sort(plan: &Plan, input: &mut dyn Source, cx: &mut Context) -> Result<Whole> {
-    let Plan::Sort { keys, first, .. } = plan else { return Ok((Vec::new(), Held::new(cx))) };
+fn sort(plan: &Plan, input: &mut dyn Source, cx: &mut Context) -> Result<(Whole, Option<Merge>)> {
+    let Plan::Sort { keys, first, .. } = plan else {
+        return Ok(((Vec::new(), Held::new(cx)), None));
+    };
     let first = first.as_ref().map(|first| count(cx, first)).transpose()?;
     let first = first.map_or(usize::MAX, |first| usize::try_from(first).unwrap_or(usize::MAX));
     let (rows, held) = (Vec::new(), Held::new(cx));
-    let mut sorting = Sorting { keys, first, rows, last: None, held };
+    let mut sorting = Sorting { keys, first, rows, last: None, held, runs: None };
     loop {
         let rows = input.next(cx, BATCH)?;
         if rows.is_empty() {
-            break;
+            return sorting.finish(cx);
         }
         for row in rows {
             cx.limits.step()?;
             sorting.add(cx, row)?;
         }
     }
-    sorting.sort();
-    Ok((sorting.rows.into_iter().map(|(_, row)| row).collect(), sorting.held))
+}
+
+impl Sort {
+    pub(super) fn new(plan: Arc<Plan>, input: Box<dyn Source>) -> Self {
+        Sort { plan, input, sorted: Made::default(), merge: None }
+    }
 }
 
 impl Source for Sort {
     fn next(&mut self, cx: &mut Context, most: usize) -> Result<Vec<Row>> {
-        self.sorted.next(most, || sort(&self.plan, &mut *self.input, cx))
+        let rows = self.sorted.next(most, || {
+            let (rows, merge) = sort(&self.plan, &mut *self.input, cx)?;
+            self.merge = merge;
+            Ok(rows)
+        })?;
+        match &mut self.merge {
+            Some(merge) => merge.next(cx, most),
+            None => Ok(rows),
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use nakshi_property::EdgeNumbers;
 
 use super::change::{Entity, Writer};
-use super::context::{Context, Held, Source, run_out};
+use super::context::{Context, Made, Source, Whole, run_out};
 use super::expand::{edges_at, node_in};
 use super::nested::all_rows;
 use super::rows::path_of;
@@ -24,50 +24,44 @@ use crate::view::View;
 pub(super) struct Write {
     pub(super) plan: Arc<Plan>,
     pub(super) input: Box<dyn Source>,
-    pub(super) done: Option<(std::vec::IntoIter<Row>, Held)>,
+    pub(super) done: Made,
 }
 
 impl Source for Write {
     fn next(&mut self, cx: &mut Context, most: usize) -> Result<Vec<Row>> {
-        if self.done.is_none() {
-            let (rows, held) = all_rows(&mut *self.input, cx)?;
-            self.done = Some((self.write(cx, rows)?.into_iter(), held));
-        }
-        let rows = self.done.iter_mut().flat_map(|(rows, _)| rows.by_ref().take(most));
-        Ok(rows.collect())
+        self.done.next(most, || write(&self.plan, all_rows(&mut *self.input, cx)?, cx))
     }
 }
 
-impl Write {
-    fn write(&self, cx: &mut Context, mut rows: Vec<Row>) -> Result<Vec<Row>> {
-        match &*self.plan {
-            Plan::Create { paths, .. } => {
-                for row in &mut rows {
-                    cx.limits.step()?;
-                    create(cx, paths, row)?;
-                }
+/// Changes the graph as a clause says for some rows; returns those behind it.
+fn write(plan: &Plan, (mut rows, held): Whole, cx: &mut Context) -> Result<Whole> {
+    match plan {
+        Plan::Create { paths, .. } => {
+            for row in &mut rows {
+                cx.limits.step()?;
+                create(cx, paths, row)?;
             }
-            Plan::Set { items, .. } => {
-                for row in &mut rows {
-                    cx.limits.step()?;
-                    set_items(cx, items, row)?;
-                }
-            }
-            Plan::Delete { detach, targets, .. } => delete(cx, *detach, targets, &mut rows)?,
-            Plan::Merge { .. } => return merge_all(cx, &self.plan, rows),
-            Plan::Foreach { slot, list, body, .. } => {
-                for row in &mut rows {
-                    foreach(cx, (*slot, list), body, row)?;
-                }
-            }
-            Plan::Schema { change, .. } => {
-                let (writer, view) = writing(cx)?;
-                writer.change_schema(view, change)?;
-            }
-            _ => {}
         }
-        Ok(rows)
+        Plan::Set { items, .. } => {
+            for row in &mut rows {
+                cx.limits.step()?;
+                set_items(cx, items, row)?;
+            }
+        }
+        Plan::Delete { detach, targets, .. } => delete(cx, *detach, targets, &mut rows)?,
+        Plan::Merge { .. } => return merge_all(cx, plan, (rows, held)),
+        Plan::Foreach { slot, list, body, .. } => {
+            for row in &mut rows {
+                foreach(cx, (*slot, list), body, row)?;
+            }
+        }
+        Plan::Schema { change, .. } => {
+            let (writer, view) = writing(cx)?;
+            writer.change_schema(view, change)?;
+        }
+        _ => {}
     }
+    Ok((rows, held))
 }
 
 /// The writer of a query, and the view that it keeps up to date.
@@ -173,14 +167,17 @@ fn create_edge(
     Ok(())
 }
 
-fn merge_all(cx: &mut Context, plan: &Arc<Plan>, rows: Vec<Row>) -> Result<Vec<Row>> {
-    let Plan::Merge { inner, path, on_create, on_match, .. } = &**plan else { return Ok(rows) };
+fn merge_all(cx: &mut Context, plan: &Plan, (rows, mut held): Whole) -> Result<Whole> {
+    let Plan::Merge { inner, path, on_create, on_match, .. } = plan else {
+        return Ok((rows, held));
+    };
     let mut out = Vec::with_capacity(rows.len());
     for mut row in rows {
         cx.limits.step()?;
         refuse_null(cx, path, &mut row)?;
         let mut source = (cx.open)(inner, &row);
-        let (mut found, _held) = all_rows(&mut *source, cx)?;
+        let (mut found, more) = all_rows(&mut *source, cx)?;
+        held.take_over(more);
         if found.is_empty() {
             create(cx, std::slice::from_ref(path), &mut row)?;
             set_items(cx, on_create, &mut row)?;
@@ -192,7 +189,7 @@ fn merge_all(cx: &mut Context, plan: &Arc<Plan>, rows: Vec<Row>) -> Result<Vec<R
         }
         out.extend(found);
     }
-    Ok(out)
+    Ok((out, held))
 }
 
 /// Refuses to merge with a property that is null, since no node has such a property.

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use chrono::{Datelike, Months, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
+use serde::{Deserialize, Serialize};
 
 use super::zone::{DateTime, Zone};
 use super::{DAY, NANOS};
@@ -11,7 +12,7 @@ use super::{DAY, NANOS};
 const MONTH: i64 = 2_629_746;
 
 /// A duration. Months, days and seconds are kept apart, because months and days differ in length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Duration {
     /// Months.
     pub months: i64,

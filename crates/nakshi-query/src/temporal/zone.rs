@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use chrono::{MappedLocalTime, NaiveDateTime, NaiveTime, Offset, TimeDelta, TimeZone, Timelike};
 use chrono_tz::Tz;
+use serde::{Deserialize, Serialize};
 
 use super::{DAY, NANOS};
 
@@ -11,7 +12,7 @@ use super::{DAY, NANOS};
 const GAP: TimeDelta = TimeDelta::hours(30);
 
 /// A time zone: a distance from UTC, or the name of a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Zone {
     /// Seconds east of UTC.
     Offset(i32),
@@ -59,7 +60,7 @@ impl Zone {
 }
 
 /// A time of day with a distance from UTC.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Time {
     /// Time of day there.
     pub time: NaiveTime,
@@ -108,7 +109,7 @@ pub(crate) fn time_of(nanos: i64) -> NaiveTime {
 }
 
 /// A point in time, with the clock of a zone.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct DateTime {
     local: NaiveDateTime,
     offset: i32,

@@ -40,7 +40,7 @@ pub enum IdKind {
 }
 
 /// One external id.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ExternalId {
     /// An unsigned integer.
     U64(u64),
