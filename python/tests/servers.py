@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import nakshi
+import neo4j
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -163,9 +165,62 @@ class Writers(Threads):
         while sum(self.done) < before + rounds and not self._failed:
             time.sleep(0.001)
 
-    def check(self) -> None:
-        """Compare the graph with what they have done."""
+    def check(self, others: int = 0) -> None:
+        """Compare the graph with what they have done, and with the number of nodes that others have made."""
         assert not self._failed, self._failed
         done = sum(self.done)
         assert done > 10 and self.graph.get_node_property(1, "age") == done
-        assert self.graph.count() == self._nodes + done
+        assert self.graph.count() == self._nodes + done + others
+
+
+class CypherWriters(Threads):
+    """Threads that count in Cypher, in transactions that Neo4j's driver runs again when it has lost a server.
+
+    Args:
+        driver: knows all servers.
+    """
+
+    def __init__(self, driver: neo4j.Driver) -> None:
+        super().__init__(2)
+        self._driver = driver
+        #: What they were told is counted.
+        self.told: list[str] = []
+        driver.execute_query("CREATE (:Counter {n: 0})")
+
+    @staticmethod
+    def _count(t: neo4j.ManagedTransaction, token: str) -> None:
+        # It may have been made when its server was lost.
+        found = t.run("MATCH (d:Counted {token: $token}) RETURN d", token=token).single()
+        if found is None:
+            t.run(
+                "MATCH (c:Counter) CREATE (:Counted {token: $token})-[:BY]->(c) SET c.n = c.n + 1",
+                token=token,
+            ).consume()
+
+    def _work(self, number: int) -> None:
+        with self._driver.session() as session:
+            for turn in itertools.count():
+                if self._stop.is_set():
+                    return
+                token = f"{number}.{turn}"
+                session.execute_write(self._count, token)
+                self.told.append(token)
+
+    def check(self) -> None:
+        """Compare the graph with what they were told."""
+        assert not self._failed, self._failed
+        with self._driver.session() as session:
+            found = session.execute_write(
+                lambda t: t.run(
+                    "MATCH (c:Counter)<-[:BY]-(d:Counted) RETURN c.n AS n, collect(d.token) AS tokens"
+                ).single(strict=True)
+            )
+        assert found["n"] == len(self.told) > 10
+        assert sorted(found["tokens"]) == sorted(self.told)
+
+
+def driver_of(url: str, **options: object) -> neo4j.Driver:
+    """A driver that asks any of several servers, and runs transactions again soon."""
+    return neo4j.GraphDatabase.driver(
+        url, initial_retry_delay=0.05, retry_delay_multiplier=1.5, **options
+    )

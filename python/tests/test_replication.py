@@ -20,7 +20,7 @@ import pytest
 from nakshi.serving import addresses
 
 from .conftest import SCALE
-from .servers import Server, Writers
+from .servers import CypherWriters, Server, Writers, driver_of
 from .test_server import build, certificate
 
 
@@ -135,13 +135,16 @@ def test_three_servers_agree(store: Path) -> None:
 def written(store: Path) -> Iterator[tuple[Writers, str]]:
     """Three servers whose graph is changed all the time, and their addresses. At the end they must have what
     was acknowledged, once."""
-    with three(store) as server:
+    with three(store, "--bolt", "127.0.0.1:0") as server:
         # Any of them may be away for a moment.
         address = ",".join(one["address"] for one in servers(server.address))
-        with Writers(nakshi.connect(address)) as writers:
-            yield writers, address
-            writers.wait_for(10)
-        writers.check()
+        with driver_of(server.bolt.replace("bolt", "neo4j", 1)) as driver:
+            counting = CypherWriters(driver)
+            with Writers(nakshi.connect(address)) as writers, counting:
+                yield writers, address
+                writers.wait_for(10)
+            counting.check()
+        writers.check(len(counting.told))
     same(store)
 
 

@@ -13,16 +13,18 @@ from itertools import combinations
 from pathlib import Path
 
 import nakshi
+import neo4j
 from network import FRONT, Network, left_over
 
 from .conftest import SCALE
 from .histories import Clients
-from .servers import Server, Writers
+from .servers import CypherWriters, Server, Writers, driver_of
 from .test_replication import log_of
 from .test_server import build, certificate
 
 HOSTS = (1, 2, 3)
 PORT = 7480
+BOLT = 7687
 TOKEN = "0123456789abcdef"
 
 
@@ -51,6 +53,8 @@ class Hosts:
         self.servers[host] = Server(
             self.stores[host],
             *self._options,
+            "--bolt",
+            f"{self.network.address(host)}:{BOLT}",
             listen=self.listen[host],
             wrap=self.network.wrap(host),
         )
@@ -62,6 +66,12 @@ class Hosts:
         return nakshi.connect(
             ",".join(known), token=TOKEN, ca=self._ca, timeout=20, linearizable=linearizable
         )
+
+    def driver(self) -> neo4j.Driver:
+        """A client of Neo4j's that learns which servers there are."""
+        url = f"neo4j+ssc://{self.network.address(HOSTS[0])}:{BOLT}"
+        known = [(self.network.address(host), BOLT) for host in HOSTS]
+        return driver_of(url, auth=("anybody", TOKEN), resolver=lambda _: known)
 
     def role(self, host: int) -> str:
         try:
@@ -182,8 +192,9 @@ FAULTS: list[Callable[[Hosts], None]] = [
 
 def test_what_clients_are_told_is_so_while_lines_are_cut(tmp_path: Path) -> None:
     draw = random.Random(1)
-    with hosts(tmp_path) as group:
-        with group.connect() as graph, Writers(graph) as writers:
+    with hosts(tmp_path) as group, ExitStack() as ends:
+        counting = CypherWriters(ends.enter_context(group.driver()))
+        with group.connect() as graph, Writers(graph) as writers, counting:
             linearizable = Clients(lambda n: group.connect(n, linearizable=True))
             with linearizable:
                 faults = FAULTS if SCALE == 1 else draw.choices(FAULTS, k=len(FAULTS) * SCALE)
@@ -195,8 +206,9 @@ def test_what_clients_are_told_is_so_while_lines_are_cut(tmp_path: Path) -> None
         # Another server may lag behind what the writers were told.
         with group.connect(linearizable=True) as graph:
             writers.graph = graph
-            writers.check()
+            writers.check(len(counting.told))
             linearizable.check(graph)
+        counting.check()
 
 
 def test_a_transaction_at_a_leader_that_was_cut_off_reads_nothing_old(tmp_path: Path) -> None:
