@@ -183,6 +183,16 @@ impl Transaction {
         self.id = id;
     }
 
+    /// The id of its commit.
+    pub fn id(&self) -> u128 {
+        self.id
+    }
+
+    /// Number of the commit whose state it has begun with.
+    pub fn begun(&self) -> u64 {
+        self.begun.commit
+    }
+
     /// The state after the changes so far.
     pub fn savepoint(&self) -> Savepoint {
         Savepoint { graph: self.graph.clone(), changes: self.changes.len(), bytes: self.bytes }

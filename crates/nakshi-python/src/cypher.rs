@@ -43,7 +43,7 @@ pub(crate) fn exception(error: &QueryError) -> PyErr {
     let text = error.to_string();
     match error.class() {
         Class::Cancelled => raised().unwrap_or_else(|| of_query(error, text)),
-        Class::Conflict => ConflictError::new_err(text),
+        Class::Conflict | Class::Moved => ConflictError::new_err(text),
         Class::Deadline => DeadlineError::new_err(text),
         Class::Memory => BudgetError::new_err(text),
         Class::Store => of_store(error.detail(), text),

@@ -203,7 +203,7 @@ impl Cursor {
         &mut self,
         transaction: Transaction,
     ) -> (Result<()>, Option<Transaction>) {
-        self.context.writer = Some(Writer::new(transaction, Held::new(&self.context)));
+        self.context.writer = Some(Writer::new(transaction, Held::new(&self.context.limits)));
         let ran = with_room(self.prepared.deep, || self.all_rows());
         let writer = self.context.writer.take();
         self.counters = writer.as_ref().map(|writer| writer.counters).unwrap_or_default();
@@ -214,7 +214,7 @@ impl Cursor {
     fn all_rows(&mut self) -> Result<Vec<Row>> {
         let mut all = Vec::new();
         let Some(mut source) = self.source.take() else { return Ok(all) };
-        let mut held = Held::new(&self.context);
+        let mut held = Held::new(&self.context.limits);
         loop {
             let rows = source.next(&mut self.context, BATCH)?;
             if rows.is_empty() {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use nakshi_io::CancelToken;
 use nakshi_property::{PropertyGraph, PropertyStore, Transaction as StoreTransaction};
 
 use super::catalog::WithCatalog;
@@ -39,6 +40,16 @@ pub enum Mode {
     Write,
 }
 
+/// Tells what became of commits of a store that no longer makes them, because another one does now.
+pub trait Outcomes: Send + Sync {
+    /// The number of a commit by its id, if it was made; if it was not, it is not made any more. `since` is the
+    /// number of a commit before it.
+    ///
+    /// # Errors
+    /// An outcome that cannot be known yet.
+    fn find(&self, id: u128, since: u64) -> Result<Option<u64>>;
+}
+
 /// Where a graph comes from.
 #[derive(Clone, Debug)]
 enum Home {
@@ -53,6 +64,8 @@ pub struct Database {
     procedures: Arc<dyn Procedures>,
     /// The folder that `LOAD CSV` may read from.
     csv_folder: Option<Arc<Path>>,
+    /// `None` for a store that makes all commits.
+    outcomes: Option<Arc<dyn Outcomes>>,
     plans: Arc<Mutex<HashMap<String, Arc<Prepared>>>>,
 }
 
@@ -89,6 +102,7 @@ impl Database {
                 transactions: Arc::new(NoTransactions),
             }),
             csv_folder: None,
+            outcomes: None,
             plans: Arc::default(),
         }
     }
@@ -114,6 +128,31 @@ impl Database {
     #[must_use]
     pub fn with_csv_folder(self, folder: &Path) -> Self {
         Database { csv_folder: Some(Arc::from(folder)), ..self }
+    }
+
+    /// The same database of a store whose commits may pass to another one.
+    #[must_use]
+    pub fn with_outcomes(self, outcomes: Arc<dyn Outcomes>) -> Self {
+        Database { outcomes: Some(outcomes), ..self }
+    }
+
+    /// Commits a transaction of the store. Returns the number of the commit, or of the state that was read.
+    fn commit(&self, transaction: StoreTransaction, cancel: &CancelToken) -> Result<u64> {
+        let (id, since) = (transaction.id(), transaction.begun());
+        let error = match transaction.commit_until(cancel) {
+            Ok(commit) => return Ok(commit),
+            Err(error) => QueryError::from(error),
+        };
+        match &self.outcomes {
+            Some(outcomes) if error.class() == Class::Moved => {
+                let made = outcomes.find(id, since).map_err(QueryError::of_unknown_outcome)?;
+                made.ok_or_else(|| {
+                    let what = "another server makes the commits now, and this one was not made";
+                    QueryError::run(Class::Moved, "Moved", what)
+                })
+            }
+            _ => Err(error.of_unknown_outcome()),
+        }
     }
 
     /// The graph after the last commit.
@@ -286,7 +325,8 @@ impl Database {
         }
         let Home::Store(store) = &self.home else { return Err(read_only()) };
         if cursor.commits() {
-            return self.run_and_commit(text, &parameters, store.transaction()?, options);
+            let ran = self.run_and_commit(text, &parameters, store.transaction()?, options);
+            return ran.map_err(QueryError::of_unknown_outcome);
         }
         let mut attempt = 0;
         loop {
@@ -351,7 +391,7 @@ impl Database {
         let (ran, transaction) = cursor.run_to_end(transaction);
         match (ran, transaction) {
             (Ok(()), Some(transaction)) => {
-                transaction.commit_until(&options.cancel)?;
+                self.commit(transaction, &options.cancel)?;
                 Ok(cursor)
             }
             (ran, transaction) => {
@@ -416,7 +456,7 @@ impl Transaction {
     /// [`Class::Conflict`]; errors of the store.
     pub fn commit(self) -> Result<u64> {
         match self.changes {
-            Some(changes) => Ok(changes.commit()?),
+            Some(changes) => self.database.commit(changes, &CancelToken::new()),
             None => Ok(self.snapshot.commit()),
         }
     }

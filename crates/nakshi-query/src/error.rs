@@ -53,10 +53,12 @@ pub enum Class {
     RuleExists,
     /// There is no constraint or index of this name.
     RuleNotFound,
+    /// The query would change the graph, and another server makes the commits now; nothing was changed.
+    Moved,
 }
 
 /// The classes in the order of their numbers, of which new ones come last.
-const ALL: [Class; 19] = [
+const ALL: [Class; 20] = [
     Class::Syntax,
     Class::Type,
     Class::Argument,
@@ -76,6 +78,7 @@ const ALL: [Class; 19] = [
     Class::Unsupported,
     Class::RuleExists,
     Class::RuleNotFound,
+    Class::Moved,
 ];
 
 impl Class {
@@ -99,6 +102,7 @@ impl Class {
             Class::Conflict => "Conflict",
             Class::Store => "Store",
             Class::RuleExists | Class::RuleNotFound => "SchemaError",
+            Class::Moved => "Moved",
         }
     }
 
@@ -144,6 +148,7 @@ impl Class {
             Class::Store => "Neo.DatabaseError.General.UnknownError",
             Class::RuleExists => "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists",
             Class::RuleNotFound => "Neo.ClientError.Schema.ConstraintDropFailed",
+            Class::Moved => "Neo.ClientError.Cluster.NotALeader",
         }
     }
 }
@@ -220,6 +225,15 @@ impl QueryError {
         Self::run(Class::Argument, "InvalidArgumentValue", message)
     }
 
+    /// The same error of a query that may have changed the graph: whoever asks must not simply ask again.
+    #[must_use]
+    pub(crate) fn of_unknown_outcome(mut self) -> Self {
+        if self.0.class == Class::Moved {
+            self.0.class = Class::Store;
+        }
+        self
+    }
+
     /// An error that another machine has found.
     pub fn told(class: Class, message: String, position: Option<Position>) -> Self {
         let phase = if position.is_some() { Phase::Compile } else { Phase::Run };
@@ -289,6 +303,7 @@ impl From<nakshi_store::Error> for QueryError {
             nakshi_store::Error::Budget { .. } => Class::Memory,
             nakshi_store::Error::Constraint(_) => Class::ConstraintValidationFailed,
             nakshi_store::Error::NoNode { .. } => Class::EntityNotFound,
+            nakshi_store::Error::Deposed(_) => Class::Moved,
             _ => Class::Store,
         };
         let detail = match &error {

@@ -41,7 +41,7 @@ mod value;
 mod view;
 
 pub use cursor::{Answer, Cursor, Options, QueryType, Summary};
-pub use database::{Database, Mode, Parameters, Transaction};
+pub use database::{Database, Mode, Outcomes, Parameters, Transaction};
 pub use error::{Class, Phase, Position, QueryError, Result};
 pub use exec::Counters;
 pub use procedure::{

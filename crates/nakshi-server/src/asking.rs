@@ -45,6 +45,16 @@ fn of_server(error: &Error) -> QueryError {
     QueryError::run(class, error.kind.name(), error.message.clone())
 }
 
+/// The error of a query that another server has to run, and that has changed nothing.
+fn moved(reply: Option<&CypherReply>) -> Option<Error> {
+    match reply.and_then(|reply| reply.reply.as_ref()) {
+        Some(Reply::Fault(fault)) if Class::of_number(fault.class) == Some(Class::Moved) => {
+            Some(Error::new(ErrorKind::Moved, fault.message.clone()))
+        }
+        _ => None,
+    }
+}
+
 /// The request of a query.
 fn request(
     text: &str,
@@ -108,6 +118,10 @@ impl Client {
                 let reply = self.wait(connection, replies.message())?;
                 Ok((Arc::clone(connection), replies, reply))
             });
+            if let Some(moved) = begun.as_ref().ok().and_then(|(_, _, reply)| moved(reply.as_ref()))
+            {
+                return Err(moved);
+            }
             match begun {
                 // It may have run.
                 Err(error) if error.kind == ErrorKind::Unavailable => Ok(Err(error)),

@@ -28,6 +28,7 @@ mod commits;
 mod connection;
 mod copies;
 mod cypher;
+mod deposed;
 mod early;
 mod error;
 mod failure;

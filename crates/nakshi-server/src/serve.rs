@@ -29,6 +29,7 @@ use tonic::transport::{Identity, ServerTlsConfig};
 use crate::access::{Certificate, HANDSHAKE, Role, Tokens, check_address, denied};
 use crate::bolt;
 use crate::channel::Peers;
+use crate::deposed::Deposed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gateway::Gateway;
 use crate::http;
@@ -123,7 +124,7 @@ pub struct Server {
     options: ServeOptions,
     kept: Arc<KeptStates>,
     journal: Arc<Journal>,
-    group: Option<Group>,
+    group: Option<Arc<Group>>,
     gateway: Option<Arc<Gateway>>,
     transport: tonic::transport::Server,
 }
@@ -180,7 +181,7 @@ impl Server {
                 let token = options.tokens.as_ref().map(Tokens::of_servers).transpose()?;
                 take_share(&store, group, cancel)?;
                 let bytes = options.limits.request_bytes;
-                Some(Group::start(&store, group, token, bytes, &kept, cancel)?)
+                Some(Arc::new(Group::start(&store, group, token, bytes, &kept, cancel)?))
             }
             None => None,
         };
@@ -305,7 +306,7 @@ fn serve_as(
     (store, options): (Arc<PropertyStore>, ServeOptions),
     kept: Arc<KeptStates>,
     journal: Arc<Journal>,
-    (group, gateway, bolt): (Option<Group>, Option<Arc<Gateway>>, Option<String>),
+    (group, gateway, bolt): (Option<Arc<Group>>, Option<Arc<Gateway>>, Option<String>),
     cancel: &CancelToken,
 ) -> Served {
     let limits = options.limits;
@@ -314,6 +315,13 @@ fn serve_as(
         .with_transactions(options.procedures, Arc::clone(&running) as _);
     if let Some(folder) = &options.csv_folder {
         database = database.with_csv_folder(folder);
+    }
+    if let Some(group) = &group {
+        database = database.with_outcomes(Arc::new(Deposed {
+            store: Arc::clone(&store),
+            group: Arc::clone(group),
+            cancel: cancel.clone(),
+        }));
     }
     Served {
         read_only: options.read_only,
@@ -534,7 +542,7 @@ async fn accept(
             if cancel.is_cancelled() {
                 return Ok(());
             }
-            if let Some(why) = served.group.as_ref().and_then(Group::failure) {
+            if let Some(why) = served.group.as_deref().and_then(Group::failure) {
                 let what = format!("left the other servers of the graph: {why}");
                 return Err(Error::new(ErrorKind::Storage, what));
             }

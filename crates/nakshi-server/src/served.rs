@@ -67,7 +67,7 @@ pub(crate) struct Served {
     /// Host and port at which drivers find this server, if they do.
     pub(crate) bolt: Option<String>,
     /// The other servers of the graph, if there are any.
-    pub(crate) group: Option<Group>,
+    pub(crate) group: Option<Arc<Group>>,
     /// The way to the servers that have the nodes, if not all have the whole graph.
     pub(crate) gateway: Option<Arc<Gateway>>,
     pub(crate) began: Instant,
@@ -101,7 +101,7 @@ impl Served {
         }
         match role {
             Role::Writer | Role::Admin | Role::Server => {
-                self.group.as_ref().map_or(Ok(()), Group::refuse_unless_leading)
+                self.group.as_deref().map_or(Ok(()), Group::refuse_unless_leading)
             }
             Role::Reader => Err(denied("the token is a reader's, and changes need a writer's")),
         }
@@ -117,7 +117,7 @@ impl Served {
     /// # Errors
     /// [`ErrorKind::Moved`], with the address of a server that has it.
     pub(crate) fn refuse_without_all(&self) -> Result<()> {
-        let Some(group) = self.group.as_ref().filter(|_| self.share().is_some()) else {
+        let Some(group) = self.group.as_deref().filter(|_| self.share().is_some()) else {
             return Ok(());
         };
         let leader = group.leader().or_else(|| group.servers().into_iter().next());
@@ -273,7 +273,7 @@ impl Served {
             numbers.connections.set(self.connections.load(Relaxed));
             numbers.kept_states.set(self.kept.len() as u64);
         };
-        self.metrics.text(set, self.group.as_ref().map(Group::standing))
+        self.metrics.text(set, self.group.as_deref().map(Group::standing))
     }
 }
 

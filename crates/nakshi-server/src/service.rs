@@ -22,7 +22,7 @@ use crate::running::{Shown, TERMINATED};
 use crate::runs;
 use crate::served::{AGAIN, Served, aside};
 use crate::session::{self, Session, fault};
-use crate::streams::{REPLIES, Replies, reply_by};
+use crate::streams::{REPLIES, Replies, reply_by, within};
 use crate::v1::commit_async_reply::Reply as OfCommit;
 use crate::v1::graph_server::Graph;
 use crate::v1::pipeline_reply::Reply as OneReply;
@@ -194,7 +194,8 @@ impl Served {
         let attempt = id.map(|id| self.outcomes.begin(id)).transpose().map_err(|_| refused())?;
         let commit = session.commit(id, early)?;
         // One that has changed nothing has not asked the other servers yet whether it read the newest state.
-        if commit == begun && self.group.as_ref().is_some_and(|group| !group.still_leads(leading)) {
+        if commit == begun && self.group.as_deref().is_some_and(|group| !group.still_leads(leading))
+        {
             let what =
                 "another server may have made commits before the transaction began; run it again";
             return Err(Error::new(ErrorKind::Conflict, what));
@@ -305,7 +306,7 @@ impl Served {
     fn resolve(&self, request: &ResolveRequest) -> Result<Option<u64>> {
         let id = wire::needed(id_of(&request.id)?, "id")?;
         // A server that was deposed, and does not know it yet, has not heard of the last commits.
-        self.group.as_ref().map_or(Ok(()), Group::confirm)?;
+        self.group.as_deref().map_or(Ok(()), Group::confirm)?;
         match self.attempt(id, Some(request.since))? {
             Ok(attempt) => {
                 attempt.end(Outcome::Refused);
@@ -556,7 +557,7 @@ impl Graph for Service {
     async fn status(&self, _: Request<StatusRequest>) -> Result<Response<StatusReply>, Status> {
         let served = &self.0;
         let graph = served.store.snapshot();
-        let group = served.group.as_ref();
+        let group = served.group.as_deref();
         let role = match group {
             None => "server",
             Some(group) if group.leads() => "leader",
@@ -591,16 +592,18 @@ async fn next_step(
     steps: &mut Streaming<Step>,
 ) -> Result<Option<Step>> {
     let idle = served.limits.idle;
-    tokio::select! {
-        message = steps.message() => Ok(message?),
-        () = shown.terminated() => Err(Error::new(ErrorKind::Cancelled, TERMINATED)),
-        () = tokio::time::sleep(idle) => Err(Error::new(
+    let silent = || {
+        let seconds = idle.as_secs_f64();
+        Error::new(
             ErrorKind::Deadline,
             format!(
-                "the transaction was rolled back, because its client did nothing for {} seconds",
-                idle.as_secs_f64()
+                "the transaction was rolled back, because its client did nothing for {seconds} seconds"
             ),
-        )),
+        )
+    };
+    tokio::select! {
+        message = within(idle, steps.message()) => Ok(message.ok_or_else(silent)??),
+        () = shown.terminated() => Err(Error::new(ErrorKind::Cancelled, TERMINATED)),
     }
 }
 
@@ -619,7 +622,7 @@ async fn transaction(
                 let (served, cancel) = (Arc::clone(&served), shown.cancel().clone());
                 let begun = aside(move || {
                     let limits = served.limits;
-                    let leading = served.group.as_ref().and_then(Group::leading);
+                    let leading = served.group.as_deref().and_then(Group::leading);
                     Session::begin(&served.store, leading, begin.alone, limits, cancel)
                 });
                 let (begun, reply) = begun.await??;

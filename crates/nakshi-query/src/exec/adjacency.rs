@@ -5,8 +5,9 @@ use std::sync::Arc;
 use nakshi_property::EdgeNumbers;
 use rustc_hash::FxHashMap;
 
-use super::context::{Context, Held};
+use super::context::Context;
 use super::expand::{edges_at, types};
+use super::limits::Held;
 use crate::error::Result;
 use crate::ir::EdgePattern;
 
@@ -28,7 +29,7 @@ pub(super) struct Adjacency {
 impl Adjacency {
     pub(super) fn new(cx: &Context, edge: &EdgePattern) -> Self {
         let room = if cx.writer.is_none() { MOST_EDGES } else { 0 };
-        let (types, held) = (types(&cx.view, edge), Held::new(cx));
+        let (types, held) = (types(&cx.view, edge), Held::new(&cx.limits));
         Adjacency { edge: edge.clone(), types, kept: FxHashMap::default(), room, held }
     }
 

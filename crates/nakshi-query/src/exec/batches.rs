@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::context::{BATCH, Context, Held, Made, Source, Whole, run_out};
+use super::context::{BATCH, Context, Made, Source, Whole, run_out};
+use super::limits::Held;
 use super::nested::{Eager, all_rows};
 use super::write::writing;
 use crate::error::{Class, QueryError, Result};
@@ -40,7 +41,7 @@ impl InTransactions {
 
     /// The next rows of the input, up to those of a transaction.
     fn batch(&mut self, cx: &mut Context, size: usize) -> Result<Whole> {
-        let (mut rows, mut held) = (Vec::new(), Held::new(cx));
+        let (mut rows, mut held) = (Vec::new(), Held::new(&cx.limits));
         while rows.len() < size {
             let more = self.input.next(cx, (size - rows.len()).min(BATCH))?;
             if more.is_empty() {
@@ -54,7 +55,7 @@ impl InTransactions {
 
     /// Runs the subquery for some rows, and commits.
     fn run(&self, cx: &mut Context, rows: &[Row]) -> Result<Whole> {
-        let (mut out, mut held) = (Vec::new(), Held::new(cx));
+        let (mut out, mut held) = (Vec::new(), Held::new(&cx.limits));
         let Plan::Apply { inner, returns, .. } = &*self.plan else { return Ok((out, held)) };
         for row in rows {
             let mut source = (cx.open)(inner, row);

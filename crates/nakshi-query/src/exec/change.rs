@@ -9,7 +9,7 @@ use nakshi_property::{
 };
 use nakshi_store::ExternalId;
 
-use super::context::Held;
+use super::limits::Held;
 use crate::error::{Class, QueryError, Result};
 use crate::ir::SchemaChange;
 use crate::stored;

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::context::{BATCH, Context, Held, Made, Source, Whole};
+use super::context::{BATCH, Context, Made, Source, Whole};
+use super::limits::Held;
 use crate::arithmetic;
 use crate::error::{Class, QueryError, Result};
 use crate::eval::{eval, set};
@@ -27,7 +28,7 @@ struct Found {
 
 /// One row for each group of the rows of the input.
 fn group(plan: &Plan, input: &mut dyn Source, cx: &mut Context) -> Result<Whole> {
-    let mut held = Held::new(cx);
+    let mut held = Held::new(&cx.limits);
     let Plan::Aggregate { keys, aggregations, .. } = plan else {
         return Ok((Vec::new(), held));
     };

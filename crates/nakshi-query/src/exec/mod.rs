@@ -1,7 +1,7 @@
 //! The operators of plans. Each takes batches of rows from its input and hands on batches, which begin with
 //! one row and grow.
 //!
-//! - `context` is what all operators of a query share: the graph, parameters, limits
+//! - `context` is what all operators of a query share: the graph, parameters, and `limits`
 //! - `expand` has nodes, `walk` single edges one after the other, `many` paths of several edges, `shortest` the
 //!   shortest ones, `adjacency` the edges that they visit again
 //! - `rows` has what works row by row, `group` and `sort` what needs all rows first, and `runs` sorted rows that
@@ -19,6 +19,7 @@ mod context;
 mod csv_rows;
 mod expand;
 mod group;
+mod limits;
 mod many;
 mod nested;
 mod rows;
@@ -31,4 +32,5 @@ mod write;
 pub(crate) use build::{open, open_profiled};
 pub use change::Counters;
 pub(crate) use change::Writer;
-pub(crate) use context::{BATCH, Context, Held, Limits, Profile, Source, Work};
+pub(crate) use context::{BATCH, Context, Profile, Source, Work};
+pub(crate) use limits::{Held, Limits};

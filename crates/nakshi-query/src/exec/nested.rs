@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::context::{BATCH, Context, Held, Made, Source, Whole, run_out};
+use super::context::{BATCH, Context, Made, Source, Whole, run_out};
 use super::expand::{Feed, FlatMap, Rows};
+use super::limits::Held;
 use super::rows::keys;
 use crate::error::{Class, QueryError, Result};
 use crate::eval::{eval, set};
@@ -84,7 +85,7 @@ pub(super) struct Eager {
 
 /// All rows of a source.
 pub(super) fn all_rows(input: &mut dyn Source, cx: &mut Context) -> Result<Whole> {
-    let (mut all, mut held) = (Vec::new(), Held::new(cx));
+    let (mut all, mut held) = (Vec::new(), Held::new(&cx.limits));
     loop {
         let rows = input.next(cx, BATCH)?;
         if rows.is_empty() {
@@ -117,7 +118,7 @@ pub(super) struct Union {
 impl Source for Union {
     fn next(&mut self, cx: &mut Context, most: usize) -> Result<Vec<Row>> {
         let Plan::Union { branches, columns, all } = &*self.plan else { return Ok(Vec::new()) };
-        let held = self.held.get_or_insert_with(|| Held::new(cx));
+        let held = self.held.get_or_insert_with(|| Held::new(&cx.limits));
         while let Some((plan, slots)) = branches.get(self.at) {
             let source = self.branch.get_or_insert_with(|| (cx.open)(plan, &self.argument));
             let rows = source.next(cx, most)?;

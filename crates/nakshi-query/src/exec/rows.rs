@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::context::{Context, Held, Input, Source};
+use super::context::{Context, Input, Source};
 use super::expand::{Feed, FlatMap, Rows, other_end};
+use super::limits::Held;
 use crate::error::{Class, QueryError, Result};
 use crate::eval::{eval, set, truth};
 use crate::functions::is_range;
@@ -134,7 +135,7 @@ pub(super) struct Distinct {
 impl Source for Distinct {
     fn next(&mut self, cx: &mut Context, most: usize) -> Result<Vec<Row>> {
         let Plan::Distinct { slots, .. } = &*self.plan else { return Ok(Vec::new()) };
-        let held = self.held.get_or_insert_with(|| Held::new(cx));
+        let held = self.held.get_or_insert_with(|| Held::new(&cx.limits));
         loop {
             let mut rows = self.input.next(cx, most)?;
             if rows.is_empty() {

@@ -6,16 +6,31 @@ use std::sync::Arc;
 
 use nakshi_store::sort::{Spill, SpillExtent};
 
-use super::context::{Context, Held};
-use super::sort::{Keyed, of_keys};
+use super::context::Context;
+use super::limits::Held;
 use crate::error::{Class, QueryError, Result};
-use crate::value::Row;
+use crate::order::order;
+use crate::value::{Row, Value};
 
 /// How many times the memory of a query its rows on the disk may take.
 const MOST: u64 = 32;
 /// Bytes of the blocks of a run: at least and at most, and as a part of the query's memory.
 const BLOCK: std::ops::RangeInclusive<u64> = 4 << 10..=64 << 10;
 const PART: u64 = 512;
+
+/// A row with the values that it is sorted by.
+pub(super) type Keyed = (Vec<Value>, Row);
+
+/// The order of two values of a key.
+pub(super) fn of_key(a: &Value, b: &Value, descends: bool) -> Ordering {
+    if descends { order(b, a) } else { order(a, b) }
+}
+
+/// The order of two rows by their keys, each of which ascends or descends.
+pub(super) fn of_keys(descends: impl Iterator<Item = bool>, a: &[Value], b: &[Value]) -> Ordering {
+    let mut orders = descends.zip(a.iter().zip(b)).map(|(descends, (a, b))| of_key(a, b, descends));
+    orders.find(|found| found.is_ne()).unwrap_or(Ordering::Equal)
+}
 
 /// Runs of sorted rows.
 pub(super) struct Runs {
@@ -69,7 +84,7 @@ impl Runs {
             extents: extents.into_iter(),
             block: Vec::new(),
             at: 0,
-            held: Held::new(cx),
+            held: Held::new(&cx.limits),
         };
         let runs = self.runs.into_iter().map(read).collect();
         let heads = BinaryHeap::new();

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use nakshi_property::EdgeNumbers;
 
 use super::adjacency::Adjacency;
-use super::context::{Context, Held, Source};
+use super::context::{Context, Source};
 use super::expand::{Feed, FlatMap, Rows, edges_at, node_in, other_end, types};
+use super::limits::Held;
 use super::many::{has_properties, wanted_properties};
 use crate::error::Result;
 use crate::eval::set;
@@ -68,7 +69,7 @@ fn shortest_paths(
 ) -> Result<Vec<Vec<EdgeNumbers>>> {
     let most = expand.edge.length.map_or(Some(1), |(_, most)| most);
     let properties = wanted_properties(cx, &expand.edge, row)?;
-    let mut held = Held::new(cx);
+    let mut held = Held::new(&cx.limits);
     let mut reached = Reached::from([(from, (0, Vec::new()))]);
     let (mut frontier, mut distance) = (vec![from], 0);
     while !frontier.is_empty() && distance < most.unwrap_or(u64::MAX) {
@@ -154,7 +155,7 @@ fn trails(
         left: distances_to(cx, expand, &properties, to)?,
         found: Vec::new(),
         most: usize::try_from(most_paths).unwrap_or(usize::MAX),
-        held: Held::new(cx),
+        held: Held::new(&cx.limits),
         is_cut: true,
     };
     let (mut length, mut lengths) = (least, 0);
@@ -181,7 +182,7 @@ fn distances_to(
 ) -> Result<HashMap<u32, u64>> {
     let types = types(&cx.view, &expand.edge);
     let (mut found, mut frontier, mut distance) = (HashMap::from([(to, 0)]), vec![to], 0);
-    let mut held = Held::new(cx);
+    let mut held = Held::new(&cx.limits);
     while !frontier.is_empty() {
         distance += 1;
         let mut next = Vec::new();

@@ -3,13 +3,13 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::context::{BATCH, Context, Held, Made, Source, Whole};
+use super::context::{BATCH, Context, Made, Source, Whole};
+use super::limits::Held;
 use super::rows::count;
-use super::runs::{Merge, Runs};
+use super::runs::{Keyed, Merge, Runs, of_key, of_keys};
 use crate::error::Result;
 use crate::eval::eval;
 use crate::ir::Expr;
-use crate::order::order;
 use crate::plan::Plan;
 use crate::value::{Row, Value, weight_of};
 
@@ -27,19 +27,6 @@ pub(super) struct Sort {
     sorted: Made,
     /// The rows, if they are on the disk.
     merge: Option<Merge>,
-}
-
-/// A row with the values that it is sorted by.
-pub(super) type Keyed = (Vec<Value>, Row);
-
-fn of_key(a: &Value, b: &Value, descends: bool) -> Ordering {
-    if descends { order(b, a) } else { order(a, b) }
-}
-
-/// The order of two rows by their keys, each of which ascends or descends.
-pub(super) fn of_keys(descends: impl Iterator<Item = bool>, a: &[Value], b: &[Value]) -> Ordering {
-    let mut orders = descends.zip(a.iter().zip(b)).map(|(descends, (a, b))| of_key(a, b, descends));
-    orders.find(|found| found.is_ne()).unwrap_or(Ordering::Equal)
 }
 
 /// The rows so far.
@@ -136,11 +123,11 @@ fn weight((values, row): &Keyed) -> u64 {
 /// The rows of the input, sorted.
 fn sort(plan: &Plan, input: &mut dyn Source, cx: &mut Context) -> Result<(Whole, Option<Merge>)> {
     let Plan::Sort { keys, first, .. } = plan else {
-        return Ok(((Vec::new(), Held::new(cx)), None));
+        return Ok(((Vec::new(), Held::new(&cx.limits)), None));
     };
     let first = first.as_ref().map(|first| count(cx, first)).transpose()?;
     let first = first.map_or(usize::MAX, |first| usize::try_from(first).unwrap_or(usize::MAX));
-    let (rows, held) = (Vec::new(), Held::new(cx));
+    let (rows, held) = (Vec::new(), Held::new(&cx.limits));
     let mut sorting = Sorting { keys, first, rows, last: None, held, runs: None };
     loop {
         let rows = input.next(cx, BATCH)?;

@@ -7,8 +7,9 @@ use nakshi_property::EdgeNumbers;
 use rustc_hash::FxHashMap;
 
 use super::adjacency::Adjacency;
-use super::context::{Context, Held, Input, Source};
+use super::context::{Context, Input, Source};
 use super::expand::{edges_between, has_passed, node_in, other_end};
+use super::limits::Held;
 use crate::error::Result;
 use crate::eval::{eval, set, truth};
 use crate::free::{free_slots, wanted_value};
@@ -57,7 +58,7 @@ impl Known {
             checked: 0,
             met: FxHashMap::default(),
             again: 0,
-            held: Held::new(cx),
+            held: Held::new(&cx.limits),
         }
     }
 

@@ -18,6 +18,7 @@ use super::statements::{Asked, Statements, Terms};
 use crate::access::Asker;
 use crate::failure::{DATABASE, Failure, commit_of};
 use crate::packstream;
+use crate::streams::within;
 
 /// Status code of a client that may not do something.
 const FORBIDDEN: &str = "Neo.ClientError.Security.Forbidden";
@@ -158,18 +159,19 @@ impl<'r, W: AsyncWrite + Unpin> Session<'r, W> {
                 None => std::future::pending().await,
             }
         };
-        tokio::select! {
-            arrived = messages.recv() => Ok(Ok(arrived)),
-            () = terminated => Ok(Err(Failure::terminated())),
-            () = tokio::time::sleep(self.bolt.idle(self.state)) => {
-                let idle = self.bolt.served.limits.idle.as_secs();
-                let what = format!(
-                    "the client has said nothing for {idle} seconds; the transaction is rolled back"
-                );
-                let code = "Neo.ClientError.Transaction.TransactionTimedOut";
-                Ok(Err(Failure::new(code, what)))
+        let silent = || {
+            let idle = self.bolt.served.limits.idle.as_secs();
+            let what = format!(
+                "the client has said nothing for {idle} seconds; the transaction is rolled back"
+            );
+            Failure::new("Neo.ClientError.Transaction.TransactionTimedOut", what)
+        };
+        Ok(tokio::select! {
+            arrived = within(self.bolt.idle(self.state), messages.recv()) => {
+                arrived.ok_or_else(silent)
             }
-        }
+            () = terminated => Err(Failure::terminated()),
+        })
     }
 
     /// The statements, for what takes no time.

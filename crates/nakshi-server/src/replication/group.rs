@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use nakshi_io::CancelToken;
 use nakshi_property::PropertyStore;
@@ -22,6 +23,8 @@ use crate::limits::KeptStates;
 use crate::metrics::Standing;
 use crate::placement::Placement;
 
+/// Pause before the leader is looked for once more.
+const AGAIN: Duration = Duration::from_millis(50);
 /// Bytes that a message takes besides a single commit: other entries, and their heads.
 const MESSAGE: usize = 32 << 20;
 
@@ -248,6 +251,22 @@ impl Group {
     /// [`ErrorKind::Unavailable`] while there is no leader, or none that has a majority.
     pub(crate) async fn newest(&self) -> Result<u64> {
         self.member.newest().await
+    }
+
+    /// As [`Group::newest`], for threads that may wait: asks again for some time while there is no leader.
+    ///
+    /// # Errors
+    /// As [`Group::newest`].
+    pub(crate) fn newest_within(&self, time: Duration) -> Result<u64> {
+        let began = Instant::now();
+        self.handle.block_on(async {
+            loop {
+                match self.newest().await {
+                    Err(_) if began.elapsed() < time => tokio::time::sleep(AGAIN).await,
+                    found => return found,
+                }
+            }
+        })
     }
 
     /// Refuses what only the server that leads may do.
