@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import nakshi
 import neo4j
+import neo4j.exceptions
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -189,7 +190,7 @@ class CypherWriters(Threads):
 
     @staticmethod
     def _count(t: neo4j.ManagedTransaction, token: str) -> None:
-        # It may have been made when its server was lost.
+        # It may have been made before.
         found = t.run("MATCH (d:Counted {token: $token}) RETURN d", token=token).single()
         if found is None:
             t.run(
@@ -197,13 +198,22 @@ class CypherWriters(Threads):
                 token=token,
             ).consume()
 
+    def _counts(self, session: neo4j.Session, token: str) -> bool:
+        """False if nobody knows: the server was lost while it committed."""
+        try:
+            session.execute_write(self._count, token)
+        except neo4j.exceptions.IncompleteCommit:
+            return False
+        return True
+
     def _work(self, number: int) -> None:
         with self._driver.session() as session:
             for turn in itertools.count():
                 if self._stop.is_set():
                     return
                 token = f"{number}.{turn}"
-                session.execute_write(self._count, token)
+                while not self._counts(session, token):
+                    pass
                 self.told.append(token)
 
     def check(self) -> None:
