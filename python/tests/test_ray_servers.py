@@ -95,7 +95,10 @@ def test_ray_places_servers_and_starts_them_again(store: Path, joined: None, mar
     assert logs[0] and logs.count(logs[0]) == 3
     # The same stores, later, on the nodes where they are.
     (store / "servers" / "nodes").write_text(f"{ray.util.get_node_ip_address()}\n" * 3)
-    with three(store, mark) as server, nakshi.connect(server.address) as graph:
+    with (
+        three(store, mark) as server,
+        nakshi.connect(server.address, linearizable=True) as graph,
+    ):
         assert graph.count() == count
 
 

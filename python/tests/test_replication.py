@@ -125,7 +125,7 @@ def test_three_servers_agree(store: Path) -> None:
         assert graph.get_node_property(1000, "age") == 4
     same(store)
     # They go on where they were.
-    with three(store) as server, nakshi.connect(server.address) as graph:
+    with three(store) as server, nakshi.connect(server.address, linearizable=True) as graph:
         assert graph.get_node_property(1000, "age") == 4
         graph.append_node(1001)
     same(store)
@@ -209,7 +209,7 @@ def test_all_servers_killed_at_once_have_all_that_was_acknowledged(store: Path) 
         # They end with the process that started them.
         server.end(signal.SIGKILL)
         assert ended(pids, 5)
-    with three(store) as last, nakshi.connect(last.address) as graph:
+    with three(store) as last, nakshi.connect(last.address, linearizable=True) as graph:
         assert set(done) <= set(graph.get_node_ids())
     same(store)
 
