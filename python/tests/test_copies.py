@@ -21,7 +21,7 @@ from nakshi.cli import nakshi as program
 from nakshi.serving import addresses
 
 from .servers import Server, Writers, serving
-from .test_replication import log_of, servers
+from .test_replication import AWAY, log_of, servers
 from .test_server import QUERIES, build, certificate, outcome, secret
 from .test_shares import Movers, audit, follow, halves
 
@@ -164,7 +164,7 @@ class Listed:
         """Return when there is a leader, and none that runs lags behind it."""
         until = time.monotonic() + 30
         while True:
-            known = [one for one in servers(self.listen[0]) if one["role"] != "away"]
+            known = [one for one in servers(self.listen[0]) if one["role"] not in AWAY]
             leads = any(one["role"] == "leader" for one in known)
             if leads and len(known) == len(self.running) and all(one["lag"] < 50 for one in known):
                 return

@@ -23,6 +23,9 @@ from .conftest import SCALE
 from .servers import CypherWriters, Server, Writers, driver_of
 from .test_server import build, certificate
 
+#: Roles of servers that do not take part.
+AWAY = frozenset(["away", "starting"])
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
@@ -31,9 +34,12 @@ def store(tmp_path: Path) -> Path:
 
 @contextmanager
 def three(store: Path, *options: object) -> Iterator[Server]:
-    """Three servers, which must end in order and leave no process."""
+    """Three servers that take part, which must end in order and leave no process."""
     server = Server(store, "--local", 3, *options)
     try:
+        until = time.monotonic() + 20
+        while any(one["role"] == "starting" for one in servers(server.address)):
+            assert time.monotonic() < until, servers(server.address)
         yield server
         until = time.monotonic() + 20
         while any(one["lag"] != 0 for one in servers(server.address)):
@@ -172,7 +178,6 @@ def test_a_server_that_lags_far_behind_catches_up(store: Path) -> None:
     """Seen red with a log that is not cleared: nothing is taken from the log of another store."""
     with three(store, "--keep-log", "64KiB") as server:
         with nakshi.connect(server.address) as graph:
-            # Before there is a leader, the first start may still need all servers.
             server_with(server.address, "leader")
             found = server_with(server.address, "follower")
             with stopped(found["pid"]):

@@ -11,7 +11,7 @@ import pytest
 from nakshi.serving import addresses
 
 from .servers import Server, Writers
-from .test_replication import log_of, servers
+from .test_replication import AWAY, log_of, servers
 from .test_server import build
 
 
@@ -54,7 +54,7 @@ class Members:
         until = time.monotonic() + 30
         while True:
             first = next(iter(self.running.values()))
-            known = [one for one in servers(first.address) if one["role"] != "away"]
+            known = [one for one in servers(first.address) if one["role"] not in AWAY]
             leads = [one for one in known if one["role"] == "leader"]
             if len(known) == roles and leads and all(one["lag"] == 0 for one in known):
                 return

@@ -18,7 +18,7 @@ import pytest
 
 from .conftest import SCALE
 from .servers import Server, Threads
-from .test_replication import log_of, servers, stopped
+from .test_replication import AWAY, log_of, servers, stopped
 from .test_server import QUERIES, build, change, outcome
 
 #: Three servers with the whole graph, and four with shares: two shares, each of them twice.
@@ -60,7 +60,8 @@ def follow(address: str) -> None:
     until = time.monotonic() + 30
     while True:
         known = servers(address)
-        if all(one["lag"] == 0 for one in known) and any(one["role"] == "leader" for one in known):
+        roles = {one["role"] for one in known}
+        if all(one["lag"] == 0 for one in known) and "leader" in roles and not roles & AWAY:
             return
         assert time.monotonic() < until, known
         time.sleep(0.05)

@@ -561,6 +561,7 @@ impl Graph for Service {
         let role = match group {
             None => "server",
             Some(group) if group.leads() => "leader",
+            Some(group) if !group.takes_part() => "starting",
             Some(_) if served.share().is_some() => "share",
             Some(_) => "follower",
         };

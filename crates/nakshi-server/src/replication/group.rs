@@ -186,6 +186,11 @@ impl Group {
         self.member.leading()
     }
 
+    /// Returns true once this server takes part: at the very first start it waits for all others.
+    pub(crate) fn takes_part(&self) -> bool {
+        self.member.takes_part()
+    }
+
     /// Returns true while this server makes the commits.
     pub(crate) fn leads(&self) -> bool {
         self.leading().is_some()

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Acquire;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nakshi_io::CancelToken;
@@ -109,6 +110,11 @@ impl Member {
     /// When this server makes the commits, if it does.
     pub(super) fn leading(&self) -> Option<Leading> {
         *self.replica.leads().borrow()
+    }
+
+    /// Returns true once it listens to the others: at the very first start it waits for all of them.
+    pub(super) fn takes_part(&self) -> bool {
+        self.own.listens.load(Acquire)
     }
 
     /// Number of the server that leads, if that is known.
