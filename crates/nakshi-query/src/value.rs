@@ -70,9 +70,14 @@ pub struct Nested<T> {
     weight: u64,
 }
 
-/// Bytes that the values of a row take, about.
+/// Bytes that a piece of memory of its own takes besides what is in it: counters of references or a length, and
+/// what the allocator keeps.
+const PIECE: u64 = 32;
+
+/// Bytes that a row takes, about.
 pub(crate) fn weight_of(row: &[Value]) -> u64 {
-    row.iter().fold(0, |sum, value| sum.saturating_add(value.weight()))
+    let own = size_of::<Row>() as u64 + PIECE;
+    row.iter().fold(own, |sum, value| sum.saturating_add(value.weight()))
 }
 
 /// The levels of a list or a map with some values, and their weight.
@@ -364,10 +369,10 @@ impl Value {
     /// Bytes that the value takes, about.
     pub fn weight(&self) -> u64 {
         let own = match self {
-            Value::String(text) => text.len() as u64,
-            Value::Bytes(bytes) => bytes.len() as u64,
-            Value::List(items) => items.weight,
-            Value::Map(map) => map.weight.saturating_add(48 * map.len() as u64),
+            Value::String(text) => PIECE + text.len() as u64,
+            Value::Bytes(bytes) => PIECE + bytes.len() as u64,
+            Value::List(items) => items.weight.saturating_add(2 * PIECE),
+            Value::Map(map) => map.weight.saturating_add(48 * map.len() as u64 + 2 * PIECE),
             Value::Node(Node { content: Some(content), .. })
             | Value::Relationship(Relationship { content: Some(content), .. }) => {
                 64 + content.properties.values().map(Value::weight).sum::<u64>()

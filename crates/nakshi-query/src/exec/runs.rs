@@ -10,7 +10,7 @@ use super::context::Context;
 use super::limits::Held;
 use crate::error::{Class, QueryError, Result};
 use crate::order::order;
-use crate::value::{Row, Value};
+use crate::value::{Row, Value, weight_of};
 
 /// How many times the memory of a query its rows on the disk may take.
 const MOST: u64 = 32;
@@ -172,12 +172,13 @@ impl Merge {
         Ok(())
     }
 
-    /// At most `most` further rows.
+    /// At most `most` further rows, and fewer if they are large.
     pub(super) fn next(&mut self, cx: &Context, most: usize) -> Result<Vec<Row>> {
-        let mut rows = Vec::new();
-        while rows.len() < most.min(self.left) {
+        let (mut rows, mut weight) = (Vec::new(), 0_u64);
+        while rows.len() < most.min(self.left) && weight <= cx.limits.of_batch() {
             let Some(Head { keyed: (_, row), run, .. }) = self.heads.pop() else { break };
             cx.limits.step()?;
+            weight = weight.saturating_add(weight_of(&row));
             rows.push(row);
             self.advance(run)?;
         }
