@@ -470,6 +470,11 @@ def test_limits_are_enforced(store: Path) -> None:
             with transaction:
                 pass
         assert remote.count() == 60
+    with serving(store, "--max-memory", "1MiB") as server, nakshi.connect(server.address) as remote:
+        with pytest.raises(nakshi.OverloadedError, match="max-memory"), remote.transaction() as t:
+            for id in range(1000, 11_000):
+                t.append_node(id)
+        assert remote.count() == 60
 
 
 def test_the_command_line_describes_a_server(
