@@ -164,7 +164,8 @@ def test_every_commit_is_made_once_while_servers_are_killed(store: Path) -> None
 
 
 def test_a_leader_that_hangs_is_replaced_and_follows_later(store: Path) -> None:
-    """Seen red with a store that makes commits while it neither leads nor follows."""
+    """Seen red with a store that makes commits while it neither leads nor follows, with a server that does not look
+    for a commit after it was deposed, and with one that takes the time for which it stood still for its client's."""
     with written(store) as (writers, address):
         for _ in range(2 * SCALE):
             writers.wait_for(10)
