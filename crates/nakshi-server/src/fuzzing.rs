@@ -96,6 +96,7 @@ fn served(read_only: bool) -> Arc<Served> {
         kept: Arc::default(),
         cancel: CancelToken::new(),
         calls: Arc::new(Semaphore::new(LIMITS.calls)),
+        pipelines: Arc::new(Semaphore::new(LIMITS.calls)),
         runner: Vec::new(),
         runs: Arc::new(Semaphore::new(1)),
         copies: Arc::new(Semaphore::new(1)),

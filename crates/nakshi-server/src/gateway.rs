@@ -15,14 +15,12 @@ use nakshi_property::{LABELS, QueryOrder, Value, bucket_of};
 use nakshi_store::{ExternalId, mix};
 use prost::Message;
 use tokio::task::JoinSet;
-use tonic::Request;
-use tonic::service::interceptor::InterceptedService;
-use tonic::transport::Channel;
 
 use crate::answer::is_short;
-use crate::channel::{Bearer, Peers};
+use crate::channel::Peers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::Limits;
+use crate::lines::{self, Stub};
 use crate::metrics::Shipped;
 use crate::parts;
 use crate::placement::Placement;
@@ -41,8 +39,6 @@ const HEDGE: Duration = Duration::from_millis(50);
 const TIME: &str = "timestamp";
 /// Time for which a server that did not answer is asked last.
 const AWAY: Duration = Duration::from_secs(2);
-
-type Stub = GraphClient<InterceptedService<Channel, Bearer>>;
 
 thread_local! {
     /// The connections of this thread, by host and port.
@@ -373,14 +369,13 @@ impl Gateway {
     /// Asks another server, once.
     async fn call(&self, asked: &Asked, server: usize, request: QueryRequest) -> Result<Answer> {
         let other = self.servers.get(server).ok_or_else(no_server)?;
-        let mut stub = self.stub(&other.address)?;
+        let stub = self.stub(&other.address)?;
         let _running = Running::begin(&other.running);
         let shipped = asked.here.shipped();
         shipped.sent(request.encoded_len());
-        let mut message = Request::new(request);
-        message.set_timeout(self.time);
-        let call = async { parts::joined(stub.query(message).await?.into_inner()).await };
-        let answered = call.await.map_err(Error::from);
+        let call = lines::ask(&other.address, stub, request);
+        let late = |_| Error::new(ErrorKind::Deadline, format!("{} took too long", other.address));
+        let answered = tokio::time::timeout(self.time, call).await.map_err(late).flatten();
         match &answered {
             Ok(answer) => shipped.received(answer.encoded_len()),
             Err(error) if error.kind == ErrorKind::Unavailable => {

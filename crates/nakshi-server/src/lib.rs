@@ -39,6 +39,7 @@ mod http;
 mod in_flight;
 mod journal;
 mod limits;
+mod lines;
 mod login;
 mod logs;
 mod metrics;

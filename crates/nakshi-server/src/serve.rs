@@ -335,6 +335,7 @@ fn serve_as(
         kept,
         cancel: cancel.child(),
         calls: Arc::new(Semaphore::new(limits.calls)),
+        pipelines: Arc::new(Semaphore::new(limits.calls)),
         runner: options.runner,
         runs: Arc::new(Semaphore::new(1)),
         copies: Arc::new(Semaphore::new(1)),

@@ -57,6 +57,8 @@ pub(crate) struct Served {
     pub(crate) cancel: CancelToken,
     pub(crate) calls: Arc<Semaphore>,
     /// The command that runs an algorithm; empty for none. One runs at a time.
+    /// Places for pipelines, of which those without a query are not among the running calls.
+    pub(crate) pipelines: Arc<Semaphore>,
     pub(crate) runner: Vec<String>,
     pub(crate) runs: Arc<Semaphore>,
     /// A place for the copy of the store that a client gets.
@@ -221,8 +223,12 @@ impl Served {
     ) -> Result<T> {
         let served = Arc::clone(self);
         if request.query.as_ref().is_some_and(answer::is_short) {
+            let alone = request.alone;
             let answer = served.answer(request)?;
-            stay_awake(served);
+            // Another server does not wait for this one alone.
+            if !alone {
+                stay_awake(served);
+            }
             return Ok(f(answer));
         }
         let place = Arc::clone(place);

@@ -44,6 +44,8 @@ const ANSWERS: usize = 256;
 const COMMITS: usize = 4 * commits::IN_FLIGHT;
 /// Pause between two looks at whether the server ends.
 const HEARTBEAT: Duration = Duration::from_millis(50);
+/// The same of a pipeline without queries, of which there may be many.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// Admission of a call: who asks, and its place among the running calls.
 #[derive(Clone)]
@@ -69,14 +71,22 @@ impl Served {
             self.journal.tell(&nobody, &Told::of("login", &known));
         }
         let asker = Arc::new(asker(known?));
-        let place = Arc::clone(&self.calls).try_acquire_owned().map_err(|_| {
-            Error::new(
-                ErrorKind::Overloaded,
-                format!("the server answers {} calls already; try again later", self.limits.calls),
-            )
-        })?;
-        request.extensions_mut().insert(Admitted { asker, place: Arc::new(place) });
+        let place = self.place()?;
+        request.extensions_mut().insert(Admitted { asker, place });
         Ok(request)
+    }
+
+    /// A place among the running calls.
+    fn place(&self) -> Result<Arc<OwnedSemaphorePermit>> {
+        let place = Arc::clone(&self.calls).try_acquire_owned();
+        place.map(Arc::new).map_err(|_| self.too_many_calls())
+    }
+
+    fn too_many_calls(&self) -> Error {
+        Error::new(
+            ErrorKind::Overloaded,
+            format!("the server answers {} calls already; try again later", self.limits.calls),
+        )
     }
 
     /// Writes a commit down that was made, or failed.
@@ -380,11 +390,17 @@ impl Graph for Service {
         let admitted = Self::admitted(&mut request)?;
         let (replies, answered) = mpsc::channel(ANSWERS);
         let (served, mut queries) = (Arc::clone(&self.0), request.into_inner());
+        let open = Arc::clone(&served.pipelines).try_acquire_owned();
+        let open = open.map_err(|_| served.too_many_calls())?;
         tokio::spawn(async move {
-            let place = admitted.place;
+            let (_open, mut place) = (open, Some(admitted.place));
             // The client has gone if nothing more comes, or nobody takes a reply.
-            while let Ok(Some(request)) = queries.message().await {
-                let found = match served.answer_somewhere(request, &place).await {
+            while let Some(request) = next_query(&served, &mut queries, &mut place).await {
+                let answered = match place.clone().map_or_else(|| served.place(), Ok) {
+                    Ok(free) => served.answer_somewhere(request, place.insert(free)).await,
+                    Err(error) => Err(error),
+                };
+                let found = match answered {
                     Ok(parts) => parts.into_iter().map(OneReply::Answer).collect(),
                     Err(error) => vec![OneReply::Fault(Fault::from(&error))],
                 };
@@ -584,6 +600,28 @@ impl Graph for Service {
             bolt: served.bolt.clone().unwrap_or_default(),
         }))
     }
+}
+
+/// The next query of a pipeline; `None` if its client has gone, or says nothing for long, or if the server ends. A
+/// pipeline that waits gives its place up.
+async fn next_query(
+    served: &Served,
+    queries: &mut Streaming<QueryRequest>,
+    place: &mut Option<Arc<OwnedSemaphorePermit>>,
+) -> Option<QueryRequest> {
+    let mut next = std::pin::pin!(queries.message());
+    tokio::select! {
+        biased;
+        message = &mut next => return message.ok().flatten(),
+        () = std::future::ready(()) => *place = None,
+    }
+    let began = Instant::now();
+    while !served.cancel.is_cancelled() && began.elapsed() < served.limits.idle {
+        if let Ok(message) = tokio::time::timeout(LOOK, &mut next).await {
+            return message.ok().flatten();
+        }
+    }
+    None
 }
 
 /// The next step of a transaction; `None` if its client has gone.
