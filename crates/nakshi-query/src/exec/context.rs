@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::bound::Bound;
 use super::change::Writer;
 use super::limits::{Held, Limits};
 use crate::error::{Class, QueryError, Result};
@@ -22,9 +21,6 @@ pub(crate) const BATCH: usize = 1024;
 pub(crate) trait Source: Send {
     /// About `most` further rows; none if there are no more.
     fn next(&mut self, cx: &mut Context, most: usize) -> Result<Vec<Row>>;
-
-    /// Lets it leave out rows behind a bound, if that is less work than making them.
-    fn leave_out(&mut self, _bound: &Arc<Bound>) {}
 }
 
 /// The rows of an input, one by one.

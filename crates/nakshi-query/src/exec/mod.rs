@@ -6,7 +6,6 @@
 //!   shortest ones, `adjacency` the edges that they visit again
 //! - `rows` has what works row by row, `group` and `sort` what needs all rows first, and `runs` sorted rows that
 //!   are on the disk
-//! - `bound` tells those who make rows which of them a sort wants no more
 //! - `nested` runs plans for each row, `batches` those that commit meanwhile, and `build` makes operators of
 //!   a plan
 //! - `csv_rows` has the rows of files
@@ -14,7 +13,6 @@
 
 mod adjacency;
 mod batches;
-mod bound;
 mod build;
 mod change;
 mod context;

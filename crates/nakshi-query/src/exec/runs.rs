@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use nakshi_store::sort::{Spill, SpillExtent};
 
-use super::bound::of_key;
 use super::context::Context;
 use super::limits::Held;
 use crate::error::{Class, QueryError, Result};
+use crate::order::order;
 use crate::value::{Row, Value, weight_of};
 
 /// How many times the memory of a query its rows on the disk may take.
@@ -20,6 +20,11 @@ const PART: u64 = 512;
 
 /// A row with the values that it is sorted by.
 pub(super) type Keyed = (Vec<Value>, Row);
+
+/// The order of two values of a key.
+pub(super) fn of_key(a: &Value, b: &Value, descends: bool) -> Ordering {
+    if descends { order(b, a) } else { order(a, b) }
+}
 
 /// The order of two rows by their keys, each of which ascends or descends.
 pub(super) fn of_keys(descends: impl Iterator<Item = bool>, a: &[Value], b: &[Value]) -> Ordering {

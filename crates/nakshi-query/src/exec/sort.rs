@@ -3,11 +3,10 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::bound::{Bound, of_key};
 use super::context::{BATCH, Context, Made, Source, Whole};
 use super::limits::Held;
 use super::rows::count;
-use super::runs::{Keyed, Merge, Runs, of_keys};
+use super::runs::{Keyed, Merge, Runs, of_key, of_keys};
 use crate::error::Result;
 use crate::eval::eval;
 use crate::ir::Expr;
@@ -38,8 +37,6 @@ struct Sorting<'p> {
     rows: Vec<Keyed>,
     /// The values of the last row that was wanted when rows were dropped.
     last: Option<Vec<Value>>,
-    /// Tells it to the input.
-    bound: Arc<Bound>,
     held: Held,
     /// Rows on the disk.
     runs: Option<Runs>,
@@ -102,8 +99,6 @@ impl Sorting<'_> {
         if self.rows.len() >= self.first {
             self.rows.truncate(self.first);
             self.last = self.rows.last().map(|(values, _)| values.clone());
-            let first = self.last.iter().flatten().next();
-            first.into_iter().for_each(|value| self.bound.set(value.clone()));
         }
     }
 
@@ -126,22 +121,14 @@ fn weight((values, row): &Keyed) -> u64 {
 }
 
 /// The rows of the input, sorted.
-fn sort(
-    plan: &Arc<Plan>,
-    input: &mut dyn Source,
-    cx: &mut Context,
-) -> Result<(Whole, Option<Merge>)> {
-    let Plan::Sort { keys, first, .. } = &**plan else {
+fn sort(plan: &Plan, input: &mut dyn Source, cx: &mut Context) -> Result<(Whole, Option<Merge>)> {
+    let Plan::Sort { keys, first, .. } = plan else {
         return Ok(((Vec::new(), Held::new(&cx.limits)), None));
     };
     let first = first.as_ref().map(|first| count(cx, first)).transpose()?;
     let first = first.map_or(usize::MAX, |first| usize::try_from(first).unwrap_or(usize::MAX));
     let (rows, held) = (Vec::new(), Held::new(&cx.limits));
-    let bound = Bound::new(plan);
-    if first != usize::MAX {
-        input.leave_out(&bound);
-    }
-    let mut sorting = Sorting { keys, first, rows, last: None, bound, held, runs: None };
+    let mut sorting = Sorting { keys, first, rows, last: None, held, runs: None };
     loop {
         let rows = input.next(cx, BATCH)?;
         if rows.is_empty() {

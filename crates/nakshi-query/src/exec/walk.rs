@@ -7,7 +7,6 @@ use nakshi_property::EdgeNumbers;
 use rustc_hash::FxHashMap;
 
 use super::adjacency::Adjacency;
-use super::bound::Bound;
 use super::context::{Context, Input, Source};
 use super::expand::{edges_between, has_passed, node_in, other_end};
 use super::limits::Held;
@@ -217,23 +216,13 @@ pub(super) struct Walk {
     known: Vec<Known>,
     /// Edges since the limits were looked at.
     edges: u32,
-    /// Behind it rows may be left out.
-    bound: Option<Arc<Bound>>,
 }
 
 impl Walk {
     /// `plan` is a [`Plan::Walk`].
     pub(super) fn new(plan: Arc<Plan>, input: Box<dyn Source>) -> Self {
         let (levels, known) = (Vec::new(), Vec::new());
-        Walk {
-            plan,
-            input: Input::new(input),
-            row: Row::new(),
-            levels,
-            known,
-            edges: 0,
-            bound: None,
-        }
+        Walk { plan, input: Input::new(input), row: Row::new(), levels, known, edges: 0 }
     }
 
     /// Takes the next row of the input; false if there is none.
@@ -304,13 +293,6 @@ impl Walk {
         }
         Ok(false)
     }
-
-    /// Returns false if the row can be left out.
-    fn is_wanted(&mut self, cx: &Context) -> Result<bool> {
-        let Some(bound) = &self.bound else { return Ok(true) };
-        let Some(key) = bound.key() else { return Ok(true) };
-        Ok(!bound.is_before(&eval(cx, key, &mut self.row)?))
-    }
 }
 
 impl Source for Walk {
@@ -327,17 +309,11 @@ impl Source for Walk {
             } else if !self.advance(cx, steps)? {
                 self.levels.pop();
             } else if self.levels.len() == steps.len() {
-                if self.is_wanted(cx)? {
-                    out.push(self.row.clone());
-                }
+                out.push(self.row.clone());
             } else {
                 self.open(cx, steps)?;
             }
         }
         Ok(out)
-    }
-
-    fn leave_out(&mut self, bound: &Arc<Bound>) {
-        self.bound = Some(Arc::clone(bound));
     }
 }
