@@ -241,6 +241,41 @@ fn many_queries_are_asked_without_waiting() {
     assert_eq!(client.ask_each(Vec::new()), Ok(Vec::new()));
 }
 
+/// Seen red with a pipeline that keeps its place while it waits.
+#[test]
+fn a_pipeline_without_a_query_is_no_running_call() {
+    let limits = Limits { calls: 2, idle: Duration::from_millis(600), ..Limits::default() };
+    let server = Running::start(limits);
+    let request =
+        v1::QueryRequest { query: Some(requests::object(&id(1))), ..v1::QueryRequest::default() };
+    let asked = async {
+        let address = format!("http://{}", server.address);
+        let channel = tonic::transport::Endpoint::from_shared(address).unwrap().connect_lazy();
+        let mut client = v1::graph_client::GraphClient::new(channel);
+        let mut pipelines = Vec::new();
+        for _ in 0..2 {
+            let (queries, sent) = tokio::sync::mpsc::channel(1);
+            queries.send(request.clone()).await.unwrap();
+            let sent = tokio_stream::wrappers::ReceiverStream::new(sent);
+            let mut replies = client.pipeline(sent).await.unwrap().into_inner();
+            assert!(replies.message().await.unwrap().is_some());
+            pipelines.push((queries, replies));
+        }
+        // Calls of others have places, but there are as many pipelines as there may be.
+        for _ in 0..3 {
+            client.query(request.clone()).await.unwrap();
+        }
+        let refused = client.pipeline(tokio_stream::empty()).await.unwrap_err();
+        assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
+        let (queries, replies) = &mut pipelines[0];
+        queries.send(request.clone()).await.unwrap();
+        assert!(replies.message().await.unwrap().is_some());
+        // Nobody asks for a while.
+        assert!(replies.message().await.unwrap().is_none());
+    };
+    tokio::runtime::Runtime::new().unwrap().block_on(asked);
+}
+
 #[test]
 fn many_threads_share_a_client() {
     let server = Running::start(Limits::default());
