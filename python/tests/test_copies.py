@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,15 +17,14 @@ import nakshi
 import pytest
 from click.testing import CliRunner
 from nakshi.cli import nakshi as program
-from nakshi.serving import addresses
 
+from .groups import Listed, log_of, servers
 from .servers import Server, Writers, serving
-from .test_replication import AWAY, log_of, servers
 from .test_server import QUERIES, build, certificate, outcome, secret
 from .test_shares import Movers, audit, follow, halves
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    pass
 
 
 @pytest.fixture
@@ -122,61 +120,10 @@ def test_a_copy_ends_with_its_server(store: Path, tmp_path: Path) -> None:
     assert left(tmp_path, "graph.nakshi") == []
 
 
-class Listed:
-    """Servers of a list with shares, each with a store of its own that it copies from another one at first."""
-
-    def __init__(self, folder: Path, store: Path, count: int, most: int) -> None:
-        self._hosts = folder / "hosts"
-        self.listen = addresses("127.0.0.1:0", most)
-        self.stores = [store, *(folder / f"{i}.nakshi" for i in range(1, most))]
-        self.running: dict[int, Server] = {}
-        self.lists(count)
-
-    def lists(self, count: int) -> None:
-        """Have the list name the first so many servers."""
-        self._hosts.write_text("\n".join(self.listen[:count]))
-
-    def start(self, number: int) -> None:
-        options = ("--hosts", self._hosts, "--replicas", 1, "--fetch")
-        server = Server(self.stores[number], *options, listen=self.listen[number])
-        self.running[number] = server
-
-    def start_all(self, numbers: Iterable[int]) -> None:
-        """Start some that wait for each other."""
-        threads = [threading.Thread(target=self.start, args=(number,)) for number in numbers]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-    def end(self, number: int, how: int = signal.SIGTERM) -> None:
-        self.running.pop(number).end(how)
-
-    def renew(self, number: int) -> None:
-        """Start one anew, without its store if that has a share, and return when all follow."""
-        self.end(number)
-        if number >= 3:
-            shutil.rmtree(self.stores[number])
-        self.start(number)
-        self.settle()
-
-    def settle(self) -> None:
-        """Return when there is a leader, and none that runs lags behind it."""
-        until = time.monotonic() + 30
-        while True:
-            known = [one for one in servers(self.listen[0]) if one["role"] not in AWAY]
-            leads = any(one["role"] == "leader" for one in known)
-            if leads and len(known) == len(self.running) and all(one["lag"] < 50 for one in known):
-                return
-            assert time.monotonic() < until, known
-            time.sleep(0.05)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number in list(self.running):
-            self.end(number, signal.SIGKILL)
+def listing(folder: Path, store: Path, count: int) -> Listed:
+    """Servers with shares, of which the first has a store; the list names four."""
+    stores = [store, *(folder / f"{i}.nakshi" for i in range(1, count))]
+    return Listed(folder, stores, 4, "--replicas", 1, "--fetch")
 
 
 def follows(address: str, commit: int) -> None:
@@ -190,7 +137,7 @@ def follows(address: str, commit: int) -> None:
 
 def test_servers_begin_with_the_store_of_one(store: Path, tmp_path: Path) -> None:
     """Three servers, of which one has a store; then one that has lost its disk, and a share."""
-    with Listed(tmp_path, store, 4, 4) as listed:
+    with listing(tmp_path, store, 4) as listed:
         listed.start_all((1, 2, 0))
         listen = listed.listen
         with nakshi.connect(",".join(listen)) as graph:
@@ -221,15 +168,15 @@ def test_buckets_move_to_another_server_while_they_are_written(
     accounts: Path, tmp_path: Path
 ) -> None:
     """One share becomes two: queries go on meanwhile, and no half of an edge is lost."""
-    with Listed(tmp_path, accounts, 4, 5) as listed:
+    with listing(tmp_path, accounts, 5) as listed:
         listed.start_all((1, 2, 0))
         listed.start(3)
         address = f"nakshi://{','.join(listed.listen[:3])}"
         with nakshi.connect(address) as graph, Movers(address, 200) as movers:
             listed.settle()
-            listed.lists(5)
+            listed.lists(listed.listen)
             for number in range(3):
-                listed.renew(number)
+                listed.renew(number, empty=number >= 3)
                 audit(graph, 200)
             # It has all buckets, and shall have half of them.
             with pytest.raises(RuntimeError, match="another share.*--fetch"):

@@ -14,9 +14,10 @@ import nakshi
 import pytest
 
 from .conftest import Outcome
+from .groups import log_of, server_with, servers
 from .servers import Server, Writers
 from .test_ray import mark, marked, nodes, ray, soon  # noqa: F401 fixtures
-from .test_replication import log_of, server_with, servers, stores
+from .test_replication import stores
 from .test_server import build, certificate, secret
 
 

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import nakshi
 import pytest
 from nakshi.serving import addresses
 
 from .conftest import SCALE
+from .groups import log_of, server_with, servers, stopped
 from .servers import CypherWriters, Server, Writers, driver_of
 from .test_server import build, certificate
-
-#: Roles of servers that do not take part.
-AWAY = frozenset(["away", "starting"])
 
 
 @pytest.fixture
@@ -53,43 +47,6 @@ def three(store: Path, *options: object) -> Iterator[Server]:
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
-
-
-def servers(address: str, seconds: float = 10) -> list[dict[str, Any]]:
-    """The servers, as ``nakshi status`` shows them, when one at the address answers within some time."""
-    command = [sys.executable, "-m", "nakshi", "status", address, "--json"]
-    until = time.monotonic() + seconds
-    while True:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            return list(json.loads(done.stdout)["servers"])
-        assert time.monotonic() < until, done.stderr
-
-
-def server_with(address: str, role: str) -> dict[str, Any]:
-    """A server with a role, once there is one: an election may be under way."""
-    until = time.monotonic() + 30
-    while time.monotonic() < until:
-        found = [server for server in servers(address) if server["role"] == role]
-        if found:
-            return found[0]
-    raise AssertionError(f"no server is {role}")
-
-
-@contextmanager
-def stopped(pid: int) -> Iterator[None]:
-    """A process that does nothing until the end of the block."""
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
-
-
-def log_of(store: Path) -> str:
-    """All commits of a store."""
-    command = [sys.executable, "-m", "nakshi", "log", str(store)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def stores(store: Path) -> list[Path]:

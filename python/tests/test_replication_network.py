@@ -17,9 +17,9 @@ import neo4j
 from network import FRONT, Network, left_over
 
 from .conftest import SCALE
+from .groups import log_of
 from .histories import Clients
 from .servers import CypherWriters, Server, Writers, driver_of
-from .test_replication import log_of
 from .test_server import build, certificate
 
 HOSTS = (1, 2, 3)

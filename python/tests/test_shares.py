@@ -17,8 +17,8 @@ import nakshi
 import pytest
 
 from .conftest import SCALE
+from .groups import AWAY, log_of, servers, stopped
 from .servers import Server, Threads
-from .test_replication import AWAY, log_of, servers, stopped
 from .test_server import QUERIES, build, change, outcome
 
 #: Three servers with the whole graph, and four with shares: two shares, each of them twice.

@@ -17,8 +17,8 @@ import nakshi
 import pytest
 from nakshi.serving import addresses
 
+from .groups import log_of, servers
 from .servers import Server, Threads, Writers
-from .test_replication import log_of, servers
 
 OLD = os.environ.get("NAKSHI_TEST_OLD_PYTHON", "")
 pytestmark = pytest.mark.skipif(
