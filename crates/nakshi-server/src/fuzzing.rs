@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nakshi_io::CancelToken;
 use nakshi_property::{LoadOptions, PropertyStore, Table, TableRows, load};
@@ -15,17 +15,14 @@ use nakshi_store::import::Hooks;
 use prost::Message;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Runtime;
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::bolt::{Bolt, talk};
 use crate::error::{ErrorKind, Result};
-use crate::journal::Journal;
 use crate::limits::Limits;
-use crate::metrics::Metrics;
-use crate::outcomes::{Outcomes, id_of};
+use crate::outcomes::id_of;
 use crate::parts;
-use crate::running::Running;
+use crate::serve::{ServeOptions, serve_as};
 use crate::served::Served;
 use crate::session::Session;
 use crate::v1::step::Step as Kind;
@@ -73,41 +70,17 @@ fn served(read_only: bool) -> Arc<Served> {
     let store = small_graph(&folder);
     let opened = store.and_then(|store| {
         let store = Arc::new(store);
-        let database = Arc::new(Database::new(Arc::clone(&store)));
         // A deletion opens what is opened late. Then the opened files are enough, since nothing is committed.
-        let mut transaction = database.begin(Mode::Write)?;
+        let mut transaction = Database::new(Arc::clone(&store)).begin(Mode::Write)?;
         transaction.run("MATCH (n) DETACH DELETE n", Parameters::new(), &Options::default())?;
         transaction.roll_back()?;
         std::fs::remove_dir_all(&folder)?;
-        Ok((store, database))
+        Ok(store)
     });
-    let (store, database) = opened.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let journal = Arc::<Journal>::default();
-    Arc::new(Served {
-        running: Running::new(&journal),
-        journal,
-        database,
-        store,
-        read_only,
-        limits: LIMITS,
-        tokens: None,
-        users: None,
-        checks: Semaphore::new(1),
-        kept: Arc::default(),
-        cancel: CancelToken::new(),
-        calls: Arc::new(Semaphore::new(LIMITS.calls)),
-        pipelines: Arc::new(Semaphore::new(LIMITS.calls)),
-        runner: Vec::new(),
-        runs: Arc::new(Semaphore::new(1)),
-        copies: Arc::new(Semaphore::new(1)),
-        connections: 0.into(),
-        metrics: Metrics::new(false),
-        outcomes: Outcomes::default(),
-        bolt: None,
-        group: None,
-        gateway: None,
-        began: Instant::now(),
-    })
+    let store = opened.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let options = ServeOptions { read_only, limits: LIMITS, ..ServeOptions::default() };
+    let (kept, journal, cancel) = (Arc::default(), Arc::default(), CancelToken::new());
+    Arc::new(serve_as((store, options), kept, journal, (None, None, None), &cancel))
 }
 
 fn small_graph(folder: &Path) -> std::result::Result<PropertyStore, Box<dyn std::error::Error>> {

@@ -302,7 +302,7 @@ impl Server {
 }
 
 /// The state of a server that begins to answer.
-fn serve_as(
+pub(crate) fn serve_as(
     (store, options): (Arc<PropertyStore>, ServeOptions),
     kept: Arc<KeptStates>,
     journal: Arc<Journal>,
