@@ -153,5 +153,8 @@ impl Source for InTransactions {
 
 /// Returns true for an error after which a query has to end.
 fn must_end(error: &QueryError) -> bool {
-    matches!(error.class(), Class::Cancelled | Class::Deadline | Class::Memory | Class::Store)
+    matches!(
+        error.class(),
+        Class::Cancelled | Class::Deadline | Class::Memory | Class::Moved | Class::Store
+    )
 }
