@@ -204,6 +204,11 @@ class CypherWriters(Threads):
             session.execute_write(self._count, token)
         except neo4j.exceptions.IncompleteCommit:
             return False
+        except neo4j.exceptions.DatabaseError as error:
+            # Its server no longer leads, and has found nobody to ask.
+            if "not known whether" not in str(error):
+                raise
+            return False
         return True
 
     def _work(self, number: int) -> None:
@@ -232,5 +237,9 @@ class CypherWriters(Threads):
 def driver_of(url: str, **options: object) -> neo4j.Driver:
     """A driver that asks any of several servers, and runs transactions again soon."""
     return neo4j.GraphDatabase.driver(
-        url, initial_retry_delay=0.05, retry_delay_multiplier=1.5, **options
+        url,
+        initial_retry_delay=0.05,
+        retry_delay_multiplier=1.5,
+        max_transaction_retry_time=60,
+        **options,
     )
