@@ -23,7 +23,7 @@ impl CommitLog for Shared {
     }
 }
 
-/// What became of all commits.
+/// Gives every commit the same outcome.
 struct Told(Option<u64>);
 
 impl Outcomes for Told {

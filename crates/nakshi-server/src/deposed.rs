@@ -1,4 +1,4 @@
-//! What became of commits of a server that no longer leads.
+//! A server that no longer leads looks its commits up in the log of the one that does.
 
 use std::fmt::Display;
 use std::sync::Arc;

@@ -17,7 +17,7 @@ pub(crate) const REPLIES: usize = 16;
 /// Time in which something that came while the whole process stood still is found.
 const STOOD: Duration = Duration::from_millis(100);
 
-/// What `next` gives within some time; `None` if it gives nothing. A process that was stopped, with its machine or
+/// Waits some time for `next`, and returns `None` if nothing comes. A process that was stopped, with its machine or
 /// alone, finds the time over when it goes on, and then looks once more for what has come.
 pub(crate) async fn within<T>(time: Duration, next: impl Future<Output = T>) -> Option<T> {
     tokio::pin!(next);
