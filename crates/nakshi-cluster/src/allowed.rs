@@ -39,8 +39,10 @@ impl Allowed {
                 let nodes = file.nodes.as_deref();
                 let nodes = nodes.map(|nodes| admitted("the file", nodes)).transpose()?;
                 let file = EdgeFile { path, nodes, ..file.clone() };
-                GraphInput::Edges { file, source: *source, bytes: *bytes }
+                GraphInput::Edges { file, source: source.clone(), bytes: *bytes }
             }
+            // Its part is what the worker was started with.
+            GraphInput::Parts { .. } => job.input.clone(),
         };
         let mut job = ClusterJob { input, ..job.clone() };
         if let Some(checkpoints) = &mut job.checkpoints

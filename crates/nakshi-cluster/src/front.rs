@@ -18,7 +18,7 @@ use crate::exchange::{PeerSocket, watchful};
 use crate::job::Superstep;
 use crate::programs::NamedProgram;
 use crate::task::{GraphInput, Start, Task, all, ids};
-use crate::{Checkpoints, EdgeFile, Error, Partition, Result, Token};
+use crate::{Checkpoints, EdgeFile, Error, Ids, Partition, Result, Token};
 
 /// Longest wait of the front-end for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -121,13 +121,15 @@ pub struct Caller<'c> {
     pub replace: &'c mut dyn FnMut(usize) -> Result<Option<String>>,
 }
 
-/// The graph of a run, which all servers can read under the same path.
-#[derive(Clone, Copy, Debug)]
+/// The graph of a run.
+#[derive(Clone, Debug)]
 pub enum Given<'g> {
-    /// A store, and the graph in it.
+    /// A store that all servers can read under the same path, and the graph in it.
     Store(&'g Path, &'g Graph),
-    /// A file, and the id of the vertex that the task begins at, from [`Task::of_edges`].
-    Edges(&'g EdgeFile, Option<u64>),
+    /// A file that all servers can read, and the id of the vertex that the task begins at, from [`Task::of_edges`].
+    Edges(&'g EdgeFile, Option<String>),
+    /// Parts of which each server has one ([`crate::worker::Rules`]), and the same from [`Task::of_parts`].
+    Parts(Option<String>),
 }
 
 /// Result of a run.
@@ -135,8 +137,8 @@ pub enum Given<'g> {
 pub struct Ran {
     /// Results, a row for each vertex.
     pub outcome: Outcome,
-    /// The ids of the vertices of an [`EdgeFile`], ascending as the rows are.
-    pub ids: Option<Vec<u64>>,
+    /// The ids of the vertices, ascending as the rows are; none if a store has them.
+    pub ids: Option<Ids>,
     /// Statistics of all servers.
     pub servers: Servers,
 }
@@ -154,7 +156,7 @@ pub fn run(
     cx: &Context,
     caller: &mut Caller<'_>,
 ) -> Result<Ran> {
-    let (results, servers) = results(given, task, addresses, settings, cx, caller)?;
+    let (results, servers) = results(&given, task, addresses, settings, cx, caller)?;
     let steps = servers.steps.first().and_then(|steps| steps.last()).map_or(0, |last| last.step);
     let (mut outcome, ids) = match given {
         Given::Store(_, graph) => {
@@ -162,7 +164,7 @@ pub fn run(
             let by_rank = || graph.vertices_by_id(cx);
             (task.outcome(&values, graph.num_vertices(), steps, &by_rank)?, None)
         }
-        Given::Edges(..) => {
+        Given::Edges(..) | Given::Parts(_) => {
             let (ids, values) = ids(&results)?;
             (task.outcome(&values, ids.len(), steps, &|| Ok(None))?, Some(ids))
         }
@@ -189,14 +191,14 @@ pub fn run_own<P: NamedProgram>(
     let (watch, replace) = (&mut |_: Event<'_>| {}, &mut |_: usize| Ok(None));
     let mut caller = Caller { watch, replace };
     let given = Given::Store(path, graph);
-    let (results, _) = results(given, &task, addresses, settings, cx, &mut caller)?;
+    let (results, _) = results(&given, &task, addresses, settings, cx, &mut caller)?;
     let values: Vec<_> = results.iter().map(Vec::as_slice).collect();
     all(&values, graph.num_vertices())
 }
 
 /// Runs a task; returns the results of each server.
 fn results(
-    given: Given<'_>,
+    given: &Given<'_>,
     task: &Task,
     addresses: &[String],
     settings: &Settings,
@@ -209,9 +211,10 @@ fn results(
         Given::Store(path, _) => GraphInput::Store(absolute(path)),
         Given::Edges(file, source) => {
             let nodes = file.nodes.as_deref().map(absolute);
-            let file = EdgeFile { path: absolute(&file.path), nodes, ..file.clone() };
-            GraphInput::Edges { bytes: file.bytes(), file, source }
+            let file = EdgeFile { path: absolute(&file.path), nodes, ..(*file).clone() };
+            GraphInput::Edges { bytes: file.bytes(), file, source: source.clone() }
         }
+        Given::Parts(source) => GraphInput::Parts { source: source.clone() },
     };
     let mut front = Front::connect(addresses, settings, cx)?;
     let job = ClusterJob {

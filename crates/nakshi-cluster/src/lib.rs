@@ -39,7 +39,7 @@ pub mod worker;
 
 pub use allowed::Allowed;
 pub use checkpoint::{Checkpoints, Place};
-pub use edge_file::EdgeFile;
+pub use edge_file::{EdgeFile, Ids};
 pub use error::{Error, Result};
 pub use own_worker::worker_with;
 pub use partition::Partition;

@@ -103,7 +103,8 @@ fn listen(arguments: &Arguments, own: &'static [OwnProgram]) -> Result<()> {
     let here = vec![PathBuf::from(".")];
     let allowed = if arguments.allow.is_empty() { &here } else { &arguments.allow };
     let programs = Programs { own, ..Programs::default() };
-    let rules = Rules { token, allowed: Allowed::new(allowed)?, once: arguments.once, programs };
+    let (allowed, once) = (Allowed::new(allowed)?, arguments.once);
+    let rules = Rules { token, allowed, once, programs, part: None };
     println!("listening at {address}");
     serve(&listener, &rules, &CancelToken::new())
 }

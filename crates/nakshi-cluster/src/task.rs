@@ -8,11 +8,12 @@ use nakshi_engine::algo::{self, Declaration, PullVisitor, PulledResult, Pulls, w
 use nakshi_engine::program::block::{ForeignProgram, ProgramSpec};
 use nakshi_engine::program::pull::{Links, PullProgram, PullValue};
 use nakshi_engine::{Context, Direction, Graph, Needs, Outcome, RunStats, VertexId};
+use nakshi_store::EdgePart;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::checkpoint::{CheckpointStore, RecoveryState};
-use crate::edge_file::{EdgeFile, Numbering};
+use crate::edge_file::{EdgeFile, EdgeSource, Ids, Numbering};
 use crate::exchange::Session;
 use crate::job::{self, PullWork, Superstep, Terms, Work};
 use crate::load::{WantedLinks, load, load_alone};
@@ -45,7 +46,7 @@ struct ProgramTask {
     named: Option<Vec<VertexId>>,
 }
 
-/// The store or file from which servers load the graph.
+/// The store, the file or the parts from which servers load the graph.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum GraphInput {
@@ -54,8 +55,12 @@ pub(crate) enum GraphInput {
     /// long the file is.
     Edges {
         file: EdgeFile,
-        source: Option<u64>,
+        source: Option<String>,
         bytes: u64,
+    },
+    /// Each server has a part of its own.
+    Parts {
+        source: Option<String>,
     },
 }
 
@@ -72,18 +77,18 @@ pub(crate) struct RetainedState {
     /// checkpoint
     /// that it began with.
     pub(crate) ready: bool,
-    /// Ids of an edge file.
+    /// Ids of a graph whose vertices the servers have numbered.
     pub(crate) numbered: Option<Numbered>,
     pub(crate) keeper: CheckpointStore,
 }
 
-/// The numbered ids of an edge file.
+/// The ids of a graph whose vertices the servers have numbered.
 #[derive(Debug)]
 pub(crate) struct Numbered {
     /// The number of the vertex that the task begins at.
     source: VertexId,
     /// Ids of this server's vertices.
-    own: Vec<u64>,
+    own: Ids,
 }
 
 /// The start of a server: with all others, or in the place of a lost one.
@@ -100,6 +105,8 @@ pub(crate) enum Start {
 /// One server's part of a task: its input, its session and the callbacks of its steps.
 pub(crate) struct ServerTask<'p> {
     pub(crate) input: &'p GraphInput,
+    /// The part of a graph that the server has.
+    pub(crate) part: Option<&'p Path>,
     /// The programs that the server knows, besides algorithms.
     pub(crate) programs: &'p Programs,
     /// Opens a store, for a server that has to load.
@@ -118,7 +125,7 @@ pub(crate) struct ServerTask<'p> {
 /// Results of a server's part of a task.
 #[derive(Debug, Default)]
 pub(crate) struct TaskResult {
-    /// Results of this server's vertices, ascending; with a file of edges, their ids before them.
+    /// Results of this server's vertices, ascending; without a store, their ids before them.
     pub(crate) bytes: Vec<u8>,
     /// True if the time was up before the program was finished.
     pub(crate) cut: bool,
@@ -186,17 +193,28 @@ impl Task {
     ///
     /// # Errors
     /// As [`Task::new`].
-    pub fn of_edges(name: &str, parameters: &Map<String, Value>) -> Result<(Self, Option<u64>)> {
-        let mut source = None;
-        let task = Self::named(name, parameters, |id| {
-            let unknown = || nakshi_engine::Error::UnknownVertex { id: id.to_string() };
-            source = Some(id.as_u64().ok_or_else(unknown)?);
-            Ok(0)
-        })?;
+    pub fn of_edges(name: &str, parameters: &Map<String, Value>) -> Result<(Self, Option<String>)> {
+        let (task, source) = Self::of_parts(name, parameters)?;
+        if let Some(source) = source.as_ref().filter(|id| id.parse::<u64>().is_err()) {
+            return Err(nakshi_engine::Error::UnknownVertex { id: source.clone() }.into());
+        }
         if task.needs().column.is_some() {
             let what = "lengths of edges in a file are those that it is read with";
             return Err(nakshi_engine::Error::parameter("weight", what).into());
         }
+        Ok((task, source))
+    }
+
+    /// The same for a graph of which each server has a part, with the weights that are wanted.
+    ///
+    /// # Errors
+    /// As [`Task::new`].
+    pub fn of_parts(name: &str, parameters: &Map<String, Value>) -> Result<(Self, Option<String>)> {
+        let mut source = None;
+        let task = Self::named(name, parameters, |id| {
+            source = Some(id.as_str().map_or_else(|| id.to_string(), str::to_owned));
+            Ok(0)
+        })?;
         Ok((task, source))
     }
 
@@ -374,29 +392,30 @@ impl PullVisitor for GatherVisitor<'_> {
 }
 
 impl ServerTask<'_> {
-    /// Numbers the vertices of a file of edges, if they have to be loaded.
+    /// Numbers the vertices of a run without a store, if they have to be loaded.
     fn numbers(&mut self) -> Result<Option<Numbering>> {
-        let GraphInput::Edges { file, source, bytes } = self.input else { return Ok(None) };
         if self.kept.shard.is_some() && *self.start != Start::Fresh {
             return Ok(None);
         }
-        let server = self.session.server();
+        let (input, part, server) = (self.input, self.part, self.session.server());
+        let Some((edges, source)) = source_of(input, part, server)? else { return Ok(None) };
         let together = (*self.start == Start::Fresh).then_some(&mut *self.session);
-        let numbers = file.numbered(*bytes, (server, together), self.cx)?;
-        let unknown = |id: u64| nakshi_engine::Error::UnknownVertex { id: id.to_string() };
-        let number = |id| numbers.number(id).ok_or_else(|| unknown(id));
+        let numbers = edges.numbered((server, together), self.cx)?;
+        let unknown = |id: &str| nakshi_engine::Error::UnknownVertex { id: id.to_owned() };
+        let number = |id: &str| numbers.named(id.as_bytes()).ok_or_else(|| unknown(id));
         let source = source.map(number).transpose()?.unwrap_or_default();
-        self.kept.numbered = Some(Numbered { source, own: Vec::new() });
+        self.kept.numbered = Some(Numbered { source, own: Ids::Integers(Vec::new()) });
         Ok(Some(numbers))
     }
 
     /// Loads this server's part of the graph: with all others, or alone.
     fn load(&mut self, wanted: WantedLinks, numbers: Option<Numbering>) -> Result<Shard> {
-        let ServerTask { input, open, start, budget, session, cx, .. } = self;
+        let ServerTask { input, part, open, start, budget, session, cx, .. } = self;
         let place = (session.server(), session.servers());
+        let found = source_of(input, *part, place.0)?;
         let together = (**start == Start::Fresh).then_some(&mut **session);
-        match input {
-            GraphInput::Store(path) => {
+        match (input, found) {
+            (GraphInput::Store(path), _) => {
                 let graph = open(path)?;
                 let weighted = wanted.weighted && graph.weighted();
                 let wanted = WantedLinks { weighted, ..wanted };
@@ -405,15 +424,35 @@ impl ServerTask<'_> {
                     None => load_alone(&graph, wanted, budget, place, cx),
                 }
             }
-            GraphInput::Edges { file, .. } => {
+            (_, found) => {
                 let none = || Error::Failed { server: place.0, why: "it has no numbers".into() };
-                let numbers = numbers.ok_or_else(none)?;
-                let shard = file.load(wanted, &numbers, budget, place, together, cx)?;
+                let (numbers, (edges, _)) = numbers.zip(found).ok_or_else(none)?;
+                let shard = edges.load(wanted, &numbers, budget, place, together, cx)?;
                 if let Some(known) = &mut self.kept.numbered {
                     known.own = numbers.ids(shard.vertices());
                 }
                 Ok(shard)
             }
+        }
+    }
+}
+
+/// The edges of a run without a store, and the id of the vertex that the task begins at.
+fn source_of<'i>(
+    input: &'i GraphInput,
+    part: Option<&Path>,
+    server: usize,
+) -> Result<Option<(EdgeSource<'i>, Option<&'i str>)>> {
+    match input {
+        GraphInput::Store(_) => Ok(None),
+        GraphInput::Edges { file, source, bytes } => {
+            Ok(Some((EdgeSource::File(file, *bytes), source.as_deref())))
+        }
+        GraphInput::Parts { source } => {
+            let none = || Error::Failed { server, why: "it has no part of a graph".into() };
+            let part = EdgePart::open(part.ok_or_else(none)?);
+            let part = part.map_err(nakshi_engine::Error::from)?;
+            Ok(Some((EdgeSource::Part(part), source.as_deref())))
         }
     }
 }
@@ -460,8 +499,7 @@ fn ran<W: Work>(
     let finished = job::run_from(shard, &mut work, session, (keeper, from), terms, cx, watch)?;
     let mut bytes = Vec::new();
     if let Some(known) = numbered {
-        bytes.extend_from_slice(&(known.own.len() as u64).to_le_bytes());
-        known.own.iter().for_each(|id| bytes.extend_from_slice(&id.to_le_bytes()));
+        known.own.put(&mut bytes);
     }
     finished.values.iter().for_each(|value| value.encode(&mut bytes));
     Ok(TaskResult { bytes, cut: finished.cut })
@@ -494,7 +532,7 @@ impl ProgramTask {
         let server = part.session.server();
         let failed = |why: String| Error::Failed { server, why };
         if !matches!(part.input, GraphInput::Store(_)) {
-            return Err(failed("a program runs on a store, not on a file of edges".into()));
+            return Err(failed("a program runs on a store".into()));
         }
         let compiler = part.programs.compiler.clone();
         let none = || failed("it compiles no programs; start it as `nakshi worker`".into());
@@ -572,19 +610,16 @@ impl std::fmt::Debug for Programs {
     }
 }
 
-/// The ids of all vertices of a file of edges, ascending, and the results of each server.
-pub(crate) fn ids(results: &[Vec<u8>]) -> Result<(Vec<u64>, Vec<&[u8]>)> {
+/// The ids of all vertices of a run without a store, ascending, and the results of each server.
+pub(crate) fn ids(results: &[Vec<u8>]) -> Result<(Ids, Vec<&[u8]>)> {
     let (mut all, mut values) = (Vec::new(), Vec::new());
     for (server, result) in results.iter().enumerate() {
-        let parts = result.split_first_chunk().and_then(|(count, rest)| {
-            let bytes = usize::try_from(u64::from_le_bytes(*count)).ok()?.checked_mul(8)?;
-            rest.split_at_checked(bytes)
-        });
-        let (ids, rest) = parts.ok_or_else(|| Error::damaged(server, "ids are missing"))?;
-        all.extend(ids.as_chunks().0.iter().map(|id| u64::from_le_bytes(*id)));
+        let mut rest = result.as_slice();
+        let missing = || Error::damaged(server, "ids are missing");
+        all.push(Ids::take(&mut rest).ok_or_else(missing)?);
         values.push(rest);
     }
-    all.sort_unstable();
+    let all = Ids::joined(all).ok_or_else(|| Error::damaged(0, "ids are of another kind"))?;
     Ok((all, values))
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -53,6 +53,8 @@ pub struct Rules {
     pub once: bool,
     /// Programs that it knows, besides algorithms.
     pub programs: Programs,
+    /// The part of a graph that it has, as [`nakshi_store::EdgePartWriter`] writes it.
+    pub part: Option<PathBuf>,
 }
 
 /// Serves front-ends that call, one after the other: one of them with `once`, and until it is cancelled
@@ -369,6 +371,7 @@ impl WorkerSession<'_> {
         };
         let found = job.task.run(ServerTask {
             input: &job.input,
+            part: self.rules.part.as_deref(),
             programs: &self.rules.programs,
             open: &open,
             start,

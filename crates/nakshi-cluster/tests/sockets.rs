@@ -58,7 +58,7 @@ fn token() -> Token {
 /// Rules of a server that serves once, and may read and write where tests do.
 fn rules() -> Rules {
     let allowed = Allowed::new(&[std::env::temp_dir()]).unwrap();
-    Rules { token: token(), allowed, once: true, programs: Programs::default() }
+    Rules { token: token(), allowed, once: true, programs: Programs::default(), part: None }
 }
 
 /// A server in a thread of its own.

@@ -66,13 +66,15 @@ impl Steps {
     }
 }
 
-/// The graph of a run, which all servers can read under the same path.
+/// The graph of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum Given<'g> {
-    /// A store.
+    /// A store that all servers can read under the same path.
     Store(&'g Arc<Store>),
-    /// A file of edges, which servers load by shares.
+    /// A file of edges that all servers can read, and load by shares.
     Edges(&'g EdgeFile),
+    /// Parts, of which each server has one.
+    Parts,
 }
 
 /// The request to servers.
@@ -111,15 +113,23 @@ pub fn run(
             let ran = watched(given, &task, addresses, settings, cx, caller)?;
             (ran, Names::load(&store.ids()?.until(cx.cancel_token()))?)
         }
-        Given::Edges(file) => {
+        Given::Edges(_) | Given::Parts => {
             let Asked::Algorithm(name, parameters) = asked else {
                 let what = "a program on a file of edges; import the file".into();
                 return Err(nakshi_engine::Error::Unsupported { what }.into());
             };
-            let (task, source) = Task::of_edges(name, parameters)?;
-            let given = front::Given::Edges(file, source);
+            let (task, given) = match given {
+                Given::Edges(file) => {
+                    let (task, source) = Task::of_edges(name, parameters)?;
+                    (task, front::Given::Edges(file, source))
+                }
+                _ => {
+                    let (task, source) = Task::of_parts(name, parameters)?;
+                    (task, front::Given::Parts(source))
+                }
+            };
             let ran = watched(given, &task, addresses, settings, cx, caller)?;
-            let names = Names::integers(ran.ids.as_deref().unwrap_or_default());
+            let names = ran.ids.as_ref().map_or_else(|| Names::dense(0), Names::of_ids);
             (ran, names)
         }
     };

@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, LargeBinaryArray, LargeStringArray};
 use arrow_schema::{DataType, Field};
-use nakshi_store::{ExternalId, IdKind, IdMap, Key};
+use nakshi_store::{ExternalId, IdKind, IdMap, Key, is_canonical_integer};
 
 use crate::Result;
 
@@ -69,6 +69,27 @@ impl Names {
         let mut ids = Ids::Narrow(0, Vec::new());
         ascending.iter().zip(0..).for_each(|(&id, rank)| add(&mut ids, rank, i128::from(id)));
         Names { ids, ..Names::dense(ascending.len() as u64) }
+    }
+
+    /// Names of a graph without a store, whose vertices are numbered in the order of ids that servers have found.
+    pub fn of_ids(ids: &nakshi_cluster::Ids) -> Names {
+        let names = match ids {
+            nakshi_cluster::Ids::Integers(ids) => return Names::integers(ids),
+            nakshi_cluster::Ids::Names(names) => names,
+        };
+        let texts = names.iter().map(|name| std::str::from_utf8(name));
+        let Ok(texts) = texts.collect::<std::result::Result<Vec<&str>, _>>() else {
+            let ids = Ids::Bytes(names.iter().map(Some).collect());
+            return Names { ids, ..Names::dense(names.len() as u64) };
+        };
+        let small = || texts.iter().map(|text| text.parse::<i64>());
+        let whole = names.iter().all(|name| is_canonical_integer(name));
+        let ids = match small().collect::<std::result::Result<Vec<i64>, _>>() {
+            Ok(ids) if whole => Ids::Signed(ids),
+            _ => Ids::Text(texts.iter().map(Some).collect()),
+        };
+        let big = whole && matches!(ids, Ids::Text(_));
+        Names { ids, big, ..Names::dense(names.len() as u64) }
     }
 
     /// Names of a graph without a store, whose vertices are numbered as the rows of a column of ids, which

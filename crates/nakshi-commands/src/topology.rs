@@ -14,8 +14,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result, info};
 
-/// The property that is the weight of edges where none is named.
-const WEIGHT: &str = "weight";
 /// Memory for property files that are opened to see what the log has changed, if they need no more.
 const MEMORY: u64 = 256 << 20;
 /// Times that a handle follows compactions of other processes before it gives up.
@@ -343,10 +341,7 @@ fn owned(names: &[&str]) -> Vec<String> {
 
 /// The weight that is asked for: a property that is named, or the usual one where edges have it.
 fn weight(graph: &PropertyGraph, request: &TopologyRequest) -> Option<EdgeWeight> {
-    let usual = || {
-        let there = request.weighs && graph.weights().contains(&WEIGHT);
-        there.then(|| WEIGHT.to_owned())
-    };
+    let usual = || graph.usual_weight().filter(|_| request.weighs).map(str::to_owned);
     let property = request.weight.clone().or_else(usual)?;
     Some(EdgeWeight { property, missing: request.missing })
 }

@@ -18,7 +18,8 @@
 //! - A [`Rule`] is a constraint that every commit has to keep, or an index by name
 //! - [`IncomingEdge`] is an edge as its destination sees it
 //! - [`Topology`] has the edge lists after the last commit, for algorithms, with properties as weights
-//! - [`project`] gives some of the edges to algorithms, as a graph without properties
+//! - [`project`] gives some of the edges to algorithms, as a graph without properties;
+//!   [`PropertyGraph::write_part`] gives those of some buckets to a process of a run on several machines
 //! - [`tao`] has the operations of TAO, [`search`] the queries of Graph Search
 //! - [`check()`], [`backup()`] and [`export`] do what those of `nakshi-store` do, and include the
 //!   properties and their log
@@ -63,6 +64,7 @@ mod compact;
 mod compressed_text;
 mod condition;
 mod conflict;
+mod edge_part;
 mod edge_search;
 mod elias_fano;
 mod entry;
@@ -138,6 +140,7 @@ pub use entry::{
     Dealt, FragmentEntry, FragmentsEntry, LogStart, PropertyEntry, PropertyLayout, SegmentEntry,
     files_generation,
 };
+pub use edge_part::PartCounts;
 pub(crate) use entry::{SegmentDirectory, ShardDirectory};
 pub use expand::Frontier;
 pub use graph::{EdgeData, PropertyGraph};

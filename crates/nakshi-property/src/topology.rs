@@ -26,8 +26,13 @@ use super::spec::PropertySpec;
 use super::state::GraphState;
 use super::value::{Scalar, Value};
 
+/// The property that is the weight of edges where none is named.
+const WEIGHT: &str = "weight";
 /// The temporary store in its directory.
 const STORE: &str = "topology.nakshi";
+/// What to do about edges without a weight.
+const MISSING: &str = "give their weight (missing_weight=1, --missing-weight 1), or count every edge as 1 \
+                       (unit=True, --unit)";
 /// Vertices whose edges a thread looks through at once.
 const BLOCK: u64 = 1 << 12;
 
@@ -255,14 +260,14 @@ impl TopologyChanges {
     }
 }
 
-/// The nodes that edges of a node lead to, ascending, each once.
 /// Notes that a transaction rests on all nodes and edges.
 fn note_all(state: &GraphState) {
     state.note(Subject::Nodes);
     state.note(Subject::Edges);
 }
 
-fn new_list(state: &GraphState, v: VertexId) -> Result<Vec<VertexId>> {
+/// The nodes that edges of a node lead to, ascending, each once.
+pub(super) fn new_list(state: &GraphState, v: VertexId) -> Result<Vec<VertexId>> {
     let mut list = Vec::new();
     for (_, parts) in state.records(v)? {
         list.extend(state.ends_of(v, &parts)?);
@@ -278,12 +283,20 @@ fn narrow(v: u64) -> Result<VertexId> {
 
 /// A weight as it is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum WeightValue {
+pub(super) enum WeightValue {
     Int(i64),
     Float(f64),
 }
 
 impl WeightValue {
+    /// The weight as algorithms read it: exact for integers of up to 53 bits.
+    pub(super) fn as_float(self) -> f64 {
+        match self {
+            WeightValue::Int(weight) => weight as f64,
+            WeightValue::Float(weight) => weight,
+        }
+    }
+
     fn bits(self) -> u64 {
         match self {
             WeightValue::Int(weight) => weight.cast_unsigned(),
@@ -293,12 +306,12 @@ impl WeightValue {
 }
 
 /// An edge with its weight.
-struct WeightedEdge {
+pub(super) struct WeightedEdge {
     source: VertexId,
-    target: VertexId,
-    weight: WeightValue,
+    pub(super) target: VertexId,
+    pub(super) weight: WeightValue,
     /// The weight is that of edges which lack the property.
-    missing: bool,
+    pub(super) missing: bool,
 }
 
 /// What the weights of all edges are.
@@ -368,7 +381,7 @@ impl WeightSurvey {
 }
 
 /// The edges of a graph with the weights that a property gives them.
-struct PropertyWeights<'g> {
+pub(super) struct PropertyWeights<'g> {
     state: &'g GraphState,
     name: &'g str,
     property: u32,
@@ -379,7 +392,7 @@ struct PropertyWeights<'g> {
 }
 
 impl<'g> PropertyWeights<'g> {
-    fn of(state: &'g GraphState, weight: &'g EdgeWeight) -> Result<Self> {
+    pub(super) fn of(state: &'g GraphState, weight: &'g EdgeWeight) -> Result<Self> {
         let property = state.schema.edges.weight(&weight.property)?;
         let (_, spec) = state.schema.edges.find(&weight.property)?;
         if weight.missing.is_some_and(|missing| !missing.is_finite()) {
@@ -422,7 +435,11 @@ impl<'g> PropertyWeights<'g> {
     }
 
     /// Hands the edges of the nodes of a range to `f`.
-    fn each(&self, range: Range<u64>, mut f: impl FnMut(WeightedEdge) -> Result<()>) -> Result<()> {
+    pub(super) fn each(
+        &self,
+        range: Range<u64>,
+        mut f: impl FnMut(WeightedEdge) -> Result<()>,
+    ) -> Result<()> {
         let mut bytes = Vec::new();
         for v in range {
             let source = narrow(v)?;
@@ -473,8 +490,7 @@ impl<'g> PropertyWeights<'g> {
         let name = self.name;
         if let Some((source, target)) = survey.first.filter(|_| self.missing.is_none()) {
             return Err(Error::Invalid(format!(
-                "{} of {} edges have no '{name}', such as {} -> {}; give their weight \
-                 (missing_weight=1, --missing-weight 1), or count every edge as 1 (unit=True, --unit)",
+                "{} of {} edges have no '{name}', such as {} -> {}; {MISSING}",
                 survey.missing,
                 survey.edges,
                 self.state.external(source.into())?,
@@ -482,13 +498,35 @@ impl<'g> PropertyWeights<'g> {
             )));
         }
         if let Some((source, target)) = survey.infinite {
-            return Err(Error::Invalid(format!(
-                "the '{name}' of the edge {} -> {} is no finite number",
-                self.state.external(source.into())?,
-                self.state.external(target.into())?
-            )));
+            return Err(self.infinite(source, target)?);
         }
         Ok(survey)
+    }
+
+    /// The error for an edge whose weight is no finite number.
+    fn infinite(&self, source: VertexId, target: VertexId) -> Result<Error> {
+        Ok(Error::Invalid(format!(
+            "the '{}' of the edge {} -> {} is no finite number",
+            self.name,
+            self.state.external(source.into())?,
+            self.state.external(target.into())?
+        )))
+    }
+
+    /// Refuses an edge without a weight, if there is no default, and one whose weight is not finite.
+    pub(super) fn check(&self, edge: &WeightedEdge) -> Result<()> {
+        if !edge.weight.as_float().is_finite() {
+            return Err(self.infinite(edge.source, edge.target)?);
+        }
+        if !edge.missing || self.missing.is_some() {
+            return Ok(());
+        }
+        Err(Error::Invalid(format!(
+            "the edge {} -> {} has no '{}'; {MISSING}",
+            self.state.external(edge.source.into())?,
+            self.state.external(edge.target.into())?,
+            self.name
+        )))
     }
 }
 
@@ -506,6 +544,11 @@ impl PropertyGraph {
     pub fn weights(&self) -> Vec<&str> {
         let numbers = self.state().schema.edges.specs().iter().filter(|spec| spec.is_number());
         numbers.map(|spec| spec.name.as_str()).collect()
+    }
+
+    /// The property that is the weight where none is named: `weight`, if it has numbers.
+    pub fn usual_weight(&self) -> Option<&'static str> {
+        self.weights().contains(&WEIGHT).then_some(WEIGHT)
     }
 
     /// Generation of the files of the store.

@@ -24,11 +24,12 @@ use crate::values::parsed;
 /// Serves front-ends that call at `listen` (host and port) until Ctrl-C, or only one of them with
 /// `once`. Front-ends must know `token`; if it is `None`, it is this user's token, and `listen`
 /// must be an address of this machine. Front-ends may name files below the directories `allow`, or
-/// below the working directory if there are none. `ready` is called with the address, whose port
+/// below the working directory if there are none; `part` is the file with the part of a graph that it has. `ready` is called with the address, whose port
 /// the system chooses if it is 0, and with the file of this user's token if that is used. `compiler` makes
 /// functions of the sources of programs.
 #[pyfunction]
-#[pyo3(signature = (listen, ready, *, once = false, token = None, allow = Vec::new(), compiler = None))]
+#[pyo3(signature = (listen, ready, *, once = false, token = None, allow = Vec::new(), part = None, compiler = None))]
+#[expect(clippy::too_many_arguments, reason = "one for each argument in Python")]
 pub fn serve(
     py: Python<'_>,
     listen: &str,
@@ -36,6 +37,7 @@ pub fn serve(
     once: bool,
     token: Option<Vec<u8>>,
     allow: Vec<PathBuf>,
+    part: Option<PathBuf>,
     compiler: Option<Py<PyAny>>,
 ) -> PyResult<()> {
     let failed = |error| ClusterError::new_err(format!("cannot listen at {listen}: {error}"));
@@ -53,7 +55,7 @@ pub fn serve(
     let compiler = compiler.map(|compiler| Arc::new(PythonCompiler(compiler)) as Arc<dyn Compiler>);
     let programs = Programs { compiler, own: &[] };
     let allowed = allowed.map_err(Failure::from)?;
-    let rules = worker::Rules { token, allowed, once, programs };
+    let rules = worker::Rules { token, allowed, once, programs, part };
     ready.call1((address.to_string(), file.as_deref().map(Path::to_string_lossy)))?;
     long(py, None, |call| worker::serve(&listener, &rules, &call.cancel).map_err(Failure::from))
 }
@@ -88,7 +90,7 @@ fn known(token: Option<Vec<u8>>) -> Result<(Token, Option<PathBuf>), Failure> {
     })
 }
 
-/// Graph of a run: a store, or a file of edges as JSON.
+/// Graph of a run: a store, or a file of edges as JSON; without one, each server has a part.
 #[derive(FromPyObject)]
 pub enum RunInput<'py> {
     Store(PyRef<'py, Store>),
@@ -108,7 +110,7 @@ pub enum RunInput<'py> {
 #[expect(clippy::too_many_arguments, reason = "one for each argument in Python")]
 pub fn run_on_servers(
     py: Python<'_>,
-    graph: RunInput<'_>,
+    graph: Option<RunInput<'_>>,
     algorithm: String,
     parameters: &str,
     addresses: Vec<String>,
@@ -127,12 +129,13 @@ pub fn run_on_servers(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Outcome> {
     let (lists, file): (_, Option<EdgeFile>) = match graph {
-        RunInput::Store(lists) => (Some(lists), None),
-        RunInput::Edges(text) => (None, Some(parsed(&text)?)),
+        Some(RunInput::Store(lists)) => (Some(lists), None),
+        Some(RunInput::Edges(text)) => (None, Some(parsed(&text)?)),
+        None => (None, None),
     };
     let store = lists.as_ref().map(|lists| lists.opened()).transpose()?;
     let given = store.as_ref().map(Given::Store).or(file.as_ref().map(Given::Edges));
-    let given = given.ok_or_else(|| Failure::Other("give a store or a file of edges".into()))?;
+    let given = given.unwrap_or(Given::Parts);
     let (parameters, spec): (Map<String, Value>, Option<ProgramSpec>) = match &program {
         Some(_) => (Map::new(), Some(parsed(parameters)?)),
         None => (parsed(parameters)?, None),

@@ -12,6 +12,7 @@
 //! - [`Manifest`]: the files that make up a store;
 //! - [`import`], [`layout`]: edges of any format in, vertices in a good order;
 //! - [`generate`], [`export`]: synthetic power-law graphs; stores as files for other programs;
+//! - [`EdgePart`], [`EdgePartWriter`]: a part of a graph for another process of this machine;
 //! - [`Permutation`]: the result of a layout, which [`rewrite()`] applies.
 //!
 //! For the crates above that keep files of their own in a store, as `nakshi-property` does:
@@ -40,6 +41,7 @@ pub mod codec;
 mod column;
 mod decimal;
 mod decoded;
+mod edge_part;
 mod emit;
 mod error;
 pub mod export;
@@ -73,6 +75,7 @@ pub use check::{CheckReport, SectionCheck, check};
 pub use codec::{BLOCK, Encoding, Term};
 pub use column::{AttributeColumn, ColumnSlice, ColumnType, Number, NumberSlice};
 pub use decoded::DecodedLists;
+pub use edge_part::{EdgePart, EdgePartBlock, EdgePartBlocks, EdgePartWriter};
 pub use error::{Error, Result};
 pub use heads::Heads;
 pub use ids::keys::Key;

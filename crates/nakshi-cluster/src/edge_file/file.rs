@@ -1,15 +1,15 @@
-//! A file of edges, and its share of a server in pieces.
+//! A file of edges, or the part of a graph that a server has, in pieces.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use nakshi_engine::Context;
 use nakshi_engine::parallel::run_workers;
-use nakshi_store::import::{EdgeReader, Format, ImportOptions, ParsedEdges, SelfLoops, Share};
+use nakshi_store::import::{EdgePiece, EdgeReader, Format, ImportOptions, ParsedEdges, SelfLoops, Share};
+use nakshi_store::{EdgePartBlock, EdgePartBlocks};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::exchange::Session;
 use crate::load::LOADING;
 
 /// A file of edges between whole numbers, which all servers can read under the same path.
@@ -72,35 +72,75 @@ impl EdgeFile {
     }
 }
 
-pub(super) fn share_of(session: Option<&Session>) -> Share {
-    session.map_or(Share { number: 0, of: 1 }, |session| Share {
-        number: session.server(),
-        of: session.servers(),
-    })
+/// The edges of a file, or of a part, in pieces.
+pub(super) enum PieceReader<'p> {
+    File(EdgeReader),
+    Part(EdgePartBlocks<'p>),
 }
 
-/// A share of a file as threads take pieces of it.
-pub(super) struct Pieces {
-    reader: EdgeReader,
+impl PieceReader<'_> {
+    /// The next piece, and about how many bytes it has.
+    fn next(&mut self) -> nakshi_store::Result<Option<(Piece, u64)>> {
+        Ok(match self {
+            PieceReader::File(reader) => {
+                reader.next_piece()?.map(|piece| (Piece::File(piece), EdgeReader::PIECE))
+            }
+            PieceReader::Part(blocks) => {
+                let from = blocks.position();
+                let block = blocks.next_block()?;
+                block.map(|block| (Piece::Part(block), blocks.position() - from))
+            }
+        })
+    }
+}
+
+/// A piece that is not parsed yet.
+enum Piece {
+    File(EdgePiece),
+    Part(EdgePartBlock),
+}
+
+/// The ids or edges of a piece.
+pub(super) enum Parsed {
+    File(ParsedEdges),
+    Part(EdgePartBlock),
+}
+
+impl Parsed {
+    /// Hands source, target and weight of each edge to `f`: ids of a file, or numbers of a part.
+    pub(super) fn each_edge(
+        &self,
+        mut f: impl FnMut(u64, u64, f64) -> nakshi_engine::Result<()>,
+    ) -> nakshi_engine::Result<()> {
+        match self {
+            Parsed::File(edges) => edges.edges().try_for_each(|(u, v, weight)| f(u, v, weight)),
+            Parsed::Part(block) => block.each_edge(|u, v, weight| f(u.into(), v.into(), weight)),
+        }
+    }
+}
+
+/// A share of a file, or a part, as threads take pieces of it.
+pub(super) struct Pieces<'p> {
+    reader: PieceReader<'p>,
     pub(super) ended: bool,
     /// Bytes that were read, about: the share is read twice.
     done: u64,
     total: u64,
 }
 
-impl Pieces {
+impl<'p> Pieces<'p> {
     /// Pieces of a share of `bytes` bytes, for the first or second pass (`pass` is 0 or 1).
-    pub(super) fn new(reader: EdgeReader, pass: u64, bytes: u64) -> Self {
+    pub(super) fn new(reader: PieceReader<'p>, pass: u64, bytes: u64) -> Self {
         Pieces { reader, ended: false, done: pass * bytes, total: 2 * bytes }
     }
 
-    /// Lets `f` see the edges of the next pieces, at most so many; what each thread has made of them.
+    /// Lets `f` see the next pieces, at most so many; what each thread has made of them.
     pub(super) fn parse<T: Send>(
         &mut self,
         most: usize,
         cx: &Context,
         new: impl Fn() -> T + Sync,
-        f: impl Fn(&ParsedEdges, &mut T) -> nakshi_engine::Result<()> + Sync,
+        f: impl Fn(&Parsed, &mut T) -> nakshi_engine::Result<()> + Sync,
     ) -> Result<Vec<T>> {
         let shared = Mutex::new((self, most));
         let work = |_: usize| {
@@ -114,14 +154,19 @@ impl Pieces {
                         return Ok(made);
                     }
                     *left -= 1;
-                    let next = pieces.reader.next_piece()?;
+                    let next = pieces.reader.next()?;
                     pieces.ended = next.is_none();
-                    pieces.done = pieces.total.min(pieces.done + EdgeReader::PIECE);
+                    let bytes = next.as_ref().map_or(0, |(_, bytes)| *bytes);
+                    pieces.done = pieces.total.min(pieces.done + bytes);
                     cx.progress().update(LOADING, pieces.done, pieces.total);
                     next
                 };
-                let Some(piece) = piece else { return Ok(made) };
-                f(&piece.parse()?, &mut made)?;
+                let parsed = match piece {
+                    None => return Ok(made),
+                    Some((Piece::File(piece), _)) => Parsed::File(piece.parse()?),
+                    Some((Piece::Part(block), _)) => Parsed::Part(block),
+                };
+                f(&parsed, &mut made)?;
             }
         };
         Ok(run_workers(cx.threads(), work)?)

@@ -7,7 +7,7 @@ use nakshi_engine::{Context, VertexId};
 
 use crate::{Error, Result};
 
-/// Lists of own vertices, ascending, without entries that come twice.
+/// Lists of own vertices, ascending.
 #[derive(Debug, Default)]
 pub(super) struct SortedLists {
     /// Offset at which the list of each vertex begins, and the end of the last.
@@ -40,11 +40,12 @@ impl Owned {
         (place != u32::MAX).then_some(place as usize)
     }
 
-    /// Lists of entries that have come in any order.
+    /// Lists of entries that have come in any order, with weights if they are `weighted`; entries that come twice
+    /// stay if `each` counts.
     pub(super) fn lists(
         &self,
         bodies: Vec<Vec<u8>>,
-        weighted: bool,
+        (weighted, each): (bool, bool),
         cx: &Context,
     ) -> Result<SortedLists> {
         let what = "an edge in it is not of a vertex here";
@@ -81,7 +82,9 @@ impl Owned {
             }
         }
         lists.sort(cx)?;
-        lists.dedup();
+        if !each {
+            lists.dedup();
+        }
         Ok(lists)
     }
 }

@@ -1,11 +1,11 @@
-//! Loader of an edge file: edges become lists of their owners.
+//! Loader of a file of edges or of parts: edges become lists of their owners.
 
 use nakshi_engine::program::pull::{Links, Origin};
 use nakshi_engine::{Context, VertexId};
 
-use super::file::{EdgeFile, Pieces, share_of};
+use super::file::Pieces;
 use super::lists::{Owned, SortedLists};
-use super::numbering::Numbering;
+use super::source::{EdgeSource, Places};
 use crate::exchange::{BATCH, Batch, Session};
 use crate::load::WantedLinks;
 use crate::shard::{Building, Line, MemoryBudget, Own};
@@ -18,10 +18,11 @@ const PIECES: usize = 8;
 const INCOMING: u8 = 0;
 const OUTGOING: u8 = 1;
 
-/// Converts edges of the file into list entries for their owners.
+/// Converts edges into list entries for their owners.
 pub(super) struct Loader<'l> {
-    file: &'l EdgeFile,
-    numbers: &'l Numbering,
+    source: &'l EdgeSource<'l>,
+    places: Places<'l>,
+    vertices: usize,
     servers: usize,
     /// The owner of each vertex.
     pub(super) owners: Vec<u16>,
@@ -34,19 +35,19 @@ pub(super) struct Loader<'l> {
 
 impl<'l> Loader<'l> {
     pub(super) fn new(
-        file: &'l EdgeFile,
+        source: &'l EdgeSource<'l>,
         wanted: WantedLinks,
-        numbers: &'l Numbering,
+        (places, vertices): (Places<'l>, usize),
         partition: &Partition,
         alone: Option<usize>,
     ) -> Self {
         // Numbers of vertices have 32 bits, those of servers 16.
-        let vertices = 0..numbers.len() as VertexId;
-        let owners = vertices.map(|v| partition.owner(v) as u16).collect();
-        let weighted = wanted.weighted && file.weighted;
+        let owners = (0..vertices as VertexId).map(|v| partition.owner(v) as u16).collect();
+        let weighted = wanted.weighted && source.weighted();
         // Whoever is alone has nobody to ask how many out-neighbours a vertex has.
-        let out = file.directed && (wanted.links == Links::Both || alone.is_some());
-        Loader { file, numbers, servers: partition.servers(), owners, weighted, out, alone }
+        let out = source.directed() && (wanted.links == Links::Both || alone.is_some());
+        let servers = partition.servers();
+        Loader { source, places, vertices, servers, owners, weighted, out, alone }
     }
 
     fn owner(&self, v: VertexId) -> usize {
@@ -62,9 +63,7 @@ impl<'l> Loader<'l> {
         session: Option<&mut Session>,
         cx: &Context,
     ) -> Result<Gathered> {
-        let share = share_of(session.as_deref());
-        let bytes = self.file.bytes() / share.of as u64;
-        let mut pieces = Pieces::new(self.file.reader(self.weighted, share, cx), 1, bytes);
+        let mut pieces = self.source.edges(self.weighted, session.as_deref(), cx)?;
         let mut gathered =
             Gathered { weighted: self.weighted, budget: budget.memory, ..Gathered::default() };
         match session {
@@ -87,7 +86,7 @@ impl<'l> Loader<'l> {
     }
 
     /// Frames with the edges of the next pieces.
-    fn read(&self, pieces: &mut Pieces, cx: &Context) -> Result<Vec<(usize, Vec<u8>)>> {
+    fn read(&self, pieces: &mut Pieces<'_>, cx: &Context) -> Result<Vec<(usize, Vec<u8>)>> {
         let new = || vec![Vec::new(); 2 * self.servers];
         let frames = pieces.parse(PIECES, cx, new, |edges, frames| {
             let mut put = |kind: u8, vertex: VertexId, neighbour: VertexId, weight: f64| {
@@ -107,17 +106,17 @@ impl<'l> Loader<'l> {
                     frame.extend_from_slice(&weight.to_le_bytes());
                 }
             };
-            for (source, target, weight) in edges.edges() {
+            edges.each_edge(|source, target, weight| {
                 let (u, v) = (self.number(source)?, self.number(target)?);
                 put(INCOMING, v, u, weight);
-                if !self.file.directed && u != v {
+                if !self.source.directed() && u != v {
                     put(INCOMING, u, v, weight);
                 }
                 if self.out {
                     put(OUTGOING, u, v, weight);
                 }
-            }
-            Ok(())
+                Ok(())
+            })
         })?;
         let frames = frames.into_iter().flat_map(|frames| frames.into_iter().enumerate());
         let full = frames.filter(|(_, frame)| !frame.is_empty());
@@ -125,9 +124,9 @@ impl<'l> Loader<'l> {
     }
 
     fn number(&self, id: u64) -> nakshi_engine::Result<VertexId> {
-        self.numbers.number(id).ok_or_else(|| {
-            let path = self.file.path.display();
-            nakshi_store::Error::Invalid(format!("{path} has changed while it was read")).into()
+        self.places.number(id).ok_or_else(|| {
+            let what = format!("{} has changed while it was read", self.source.name());
+            nakshi_store::Error::Invalid(what).into()
         })
     }
 
@@ -139,7 +138,7 @@ impl<'l> Loader<'l> {
         partition: &Partition,
         (server, budget): (usize, &MemoryBudget),
     ) -> Result<Shard> {
-        let vertices = self.numbers.len();
+        let vertices = self.vertices;
         let owned =
             own.vertices.iter().zip(degrees).enumerate().map(|(k, (&vertex, &degree))| Own {
                 origin: Origin { vertex, rank: vertex, degree, vertices: vertices as u64 },
@@ -168,7 +167,7 @@ impl<'l> Loader<'l> {
         own: &Owned,
         session: &mut Session,
     ) -> Result<Vec<u32>> {
-        let vertices = self.numbers.len();
+        let vertices = self.vertices;
         let mut counts = vec![0u32; vertices];
         for &link in &incoming.links {
             if let Some(count) = counts.get_mut(link as usize) {
@@ -235,8 +234,7 @@ impl Gathered {
         self.bytes += entries.len() as u64 * 3 / 2;
         match self.budget {
             Some(given) if self.bytes > given => {
-                let what =
-                    "loading a file of edges; import it, and the lists may stay on disk:".into();
+                let what = "loading edges by servers (more servers, or more memory):".into();
                 Err(nakshi_engine::Error::Budget { what, needed: self.bytes, given }.into())
             }
             _ => Ok(()),

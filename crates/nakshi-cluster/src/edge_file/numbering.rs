@@ -1,8 +1,13 @@
-//! Vertices of a file by their place among its ids.
+//! Vertices by their place among the ids of all servers, in the order that an import gives them.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
 
 use nakshi_engine::VertexId;
 use nakshi_engine::program::pull::mixed;
+use nakshi_store::is_canonical_integer;
 
+use super::ids::{Ids, Name, order_of};
 use crate::exchange::{BATCH, Batch, Session};
 use crate::{Error, Result};
 
@@ -74,9 +79,250 @@ impl Distinct {
     }
 }
 
+/// Ids of any kind, each once, as they are found.
+#[derive(Debug)]
+pub(crate) struct FoundIds {
+    /// Whole numbers without a sign, of 64 bits.
+    integers: Distinct,
+    names: HashSet<Name>,
+    kinds: u8,
+}
+
+/// There are other whole numbers.
+const LARGE: u8 = 1;
+/// There are ids that are no whole numbers.
+const TEXT: u8 = 2;
+
+impl FoundIds {
+    /// An empty set for ids that come in so many bytes.
+    pub(crate) fn new(bytes: u64) -> Self {
+        FoundIds { integers: Distinct::new(bytes), names: HashSet::new(), kinds: 0 }
+    }
+
+    pub(crate) fn add(&mut self, text: &[u8]) {
+        if let Some(id) = integer(text) {
+            self.integers.add(id);
+            return;
+        }
+        self.kinds |= if is_canonical_integer(text) { LARGE } else { TEXT };
+        if !self.names.contains(text) {
+            self.names.insert(text.into());
+        }
+    }
+
+    /// Numbers the ids of all servers of a session.
+    pub(crate) fn numbered(self, session: &mut Session) -> Result<Numbering> {
+        let servers = session.servers();
+        let mut kinds = self.kinds;
+        let mut produce = || {
+            let mut frame = Session::frame(0);
+            frame.push(self.kinds);
+            Ok(Batch { frames: (0..servers).map(|to| (to, frame.clone())).collect(), more: false })
+        };
+        session.exchange(&mut produce, &mut |_, body| {
+            kinds |= body.first().copied().unwrap_or_default();
+            Ok(())
+        })?;
+        let integers = self.integers.sorted();
+        if kinds == 0 {
+            return Numbering::of_all(&integers, session);
+        }
+        // Among others, whole numbers are names.
+        let whole = kinds & TEXT == 0;
+        let order = order_of(whole);
+        let mut mine: Vec<Name> = self.names.into_iter().collect();
+        mine.extend(integers.iter().map(|id| id.to_string().into_bytes().into()));
+        let all = of_all(&mine, session, |a, b| order(a, b))?;
+        refuse_too_many(all.len(), session.server())?;
+        Ok(Numbering::Names(all, whole))
+    }
+}
+
+/// The integer of 64 bits without a sign that a text is.
+fn integer(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok().filter(|_| is_canonical_integer(text))?.parse().ok()
+}
+
+fn refuse_too_many(ids: usize, server: usize) -> Result<()> {
+    if VertexId::try_from(ids).is_ok() {
+        return Ok(());
+    }
+    let why = format!("the graph has {ids} vertices; 2^32 - 1 are the most");
+    Err(Error::Failed { server, why })
+}
+
+/// An id that servers tell each other.
+trait Told: Clone + Eq {
+    fn put(&self, bytes: &mut Vec<u8>);
+    fn take(bytes: &mut &[u8]) -> Option<Self>;
+    fn hash(&self) -> u64;
+}
+
+impl Told for u64 {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.to_le_bytes());
+    }
+
+    fn take(bytes: &mut &[u8]) -> Option<Self> {
+        let (id, rest) = bytes.split_first_chunk()?;
+        *bytes = rest;
+        Some(u64::from_le_bytes(*id))
+    }
+
+    fn hash(&self) -> u64 {
+        mixed(*self)
+    }
+}
+
+impl Told for Name {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        super::ids::put_name(self, bytes);
+    }
+
+    fn take(bytes: &mut &[u8]) -> Option<Self> {
+        super::ids::take_name(bytes)
+    }
+
+    fn hash(&self) -> u64 {
+        self.iter().fold(0, |hash, byte| mixed(hash ^ u64::from(*byte)))
+    }
+}
+
+/// Frames with ids, of about so many bytes together; `to` says who gets one.
+fn frames<'i, I: Told + 'i>(
+    ids: &mut std::iter::Peekable<impl Iterator<Item = &'i I>>,
+    servers: usize,
+    bytes: usize,
+    to: impl Fn(&I) -> usize,
+) -> Vec<(usize, Vec<u8>)> {
+    let (mut frames, mut put) = (vec![Session::frame(0); servers], 0);
+    while put < bytes
+        && let Some(id) = ids.next()
+    {
+        if let Some(frame) = frames.get_mut(to(id)) {
+            let before = frame.len();
+            id.put(frame);
+            put += frame.len() - before;
+        }
+    }
+    let frames = frames.into_iter().enumerate();
+    frames.filter(|(_, frame)| frame.len() > Session::HEADER).collect()
+}
+
+/// The ids that all servers have found, each once, in order. A server gathers those with the same hash, so that
+/// nobody gets an id once from everybody.
+fn of_all<I: Told>(
+    mine: &[I],
+    session: &mut Session,
+    order: impl Fn(&I, &I) -> Ordering,
+) -> Result<Vec<I>> {
+    let servers = session.servers();
+    let mut left = mine.iter().peekable();
+    let mut produce = || {
+        let to = |id: &I| (id.hash() % servers as u64) as usize;
+        Ok(Batch { frames: frames(&mut left, servers, BATCH, to), more: left.peek().is_some() })
+    };
+    let mut gathered = received(session, &mut produce)?;
+    gathered.sort_unstable_by(&order);
+    gathered.dedup();
+    let mut left = gathered.iter().peekable();
+    let mut produce = || {
+        let mut one = frames(&mut left, 1, BATCH / servers, |_| 0);
+        let frame = one.pop().map_or_else(|| Session::frame(0), |(_, frame)| frame);
+        let frames = (0..servers).map(|to| (to, frame.clone())).collect();
+        Ok(Batch { frames, more: left.peek().is_some() })
+    };
+    let mut all = received(session, &mut produce)?;
+    all.sort_unstable_by(&order);
+    Ok(all)
+}
+
+/// The ids that come in an exchange.
+fn received<I: Told>(
+    session: &mut Session,
+    produce: &mut dyn FnMut() -> Result<Batch>,
+) -> Result<Vec<I>> {
+    let mut all = Vec::new();
+    session.exchange(produce, &mut |from, mut body| {
+        while !body.is_empty() {
+            let cut = || Error::damaged(from, "an id in it is cut off");
+            all.push(I::take(&mut body).ok_or_else(cut)?);
+        }
+        Ok(())
+    })?;
+    Ok(all)
+}
+
 /// Ids in ascending order: the number of one is its place.
 #[derive(Debug)]
-pub(crate) struct Numbering {
+pub(crate) enum Numbering {
+    /// Whole numbers without a sign, of 64 bits.
+    Integers(Integers),
+    /// Ids of other kinds; the flag says whether all of them are whole numbers.
+    Names(Vec<Name>, bool),
+}
+
+impl Numbering {
+    /// Numbers ascending integers.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] of `server` for 2^32 and more.
+    pub(crate) fn new(ids: Vec<u64>, server: usize) -> Result<Self> {
+        Integers::new(ids, server).map(Numbering::Integers)
+    }
+
+    /// Numbers the integers that all servers have found, ascending each.
+    pub(crate) fn of_all(mine: &[u64], session: &mut Session) -> Result<Self> {
+        Numbering::new(of_all(mine, session, u64::cmp)?, session.server())
+    }
+
+    /// Number of ids.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Numbering::Integers(integers) => integers.ids.len(),
+            Numbering::Names(names, _) => names.len(),
+        }
+    }
+
+    /// The number of an integer.
+    #[inline]
+    pub(crate) fn number(&self, id: u64) -> Option<VertexId> {
+        match self {
+            Numbering::Integers(integers) => integers.number(id),
+            Numbering::Names(..) => self.named(id.to_string().as_bytes()),
+        }
+    }
+
+    /// The number of an id, by its text.
+    pub(crate) fn named(&self, text: &[u8]) -> Option<VertexId> {
+        match self {
+            Numbering::Integers(integers) => integers.number(integer(text)?),
+            Numbering::Names(_, true) if !is_canonical_integer(text) => None,
+            Numbering::Names(names, whole) => {
+                let order = order_of(*whole);
+                // Fewer than 2^32.
+                names.binary_search_by(|name| order(name, text)).ok().map(|at| at as VertexId)
+            }
+        }
+    }
+
+    /// The ids of some numbers.
+    pub(crate) fn ids(&self, numbers: &[VertexId]) -> Ids {
+        let places = numbers.iter().map(|number| *number as usize);
+        match self {
+            Numbering::Integers(integers) => {
+                Ids::Integers(places.filter_map(|v| integers.ids.get(v).copied()).collect())
+            }
+            Numbering::Names(names, _) => {
+                Ids::Names(places.filter_map(|v| names.get(v).cloned()).collect())
+            }
+        }
+    }
+}
+
+/// Whole numbers in ascending order.
+#[derive(Debug)]
+pub(crate) struct Integers {
     ids: Vec<u64>,
     /// Distances from the first id are cut off by so many bits, to look a number up.
     shift: u32,
@@ -84,18 +330,11 @@ pub(crate) struct Numbering {
     starts: Vec<VertexId>,
 }
 
-impl Numbering {
-    /// Numbers ascending ids.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] of `server` for 2^32 and more.
-    pub(crate) fn new(ids: Vec<u64>, server: usize) -> Result<Self> {
+impl Integers {
+    fn new(ids: Vec<u64>, server: usize) -> Result<Self> {
+        refuse_too_many(ids.len(), server)?;
         let first = ids.first().copied().unwrap_or_default();
         let range = ids.last().copied().unwrap_or_default() - first;
-        if VertexId::try_from(ids.len()).is_err() {
-            let why = format!("the graph has {} vertices; 2^32 - 1 are the most", ids.len());
-            return Err(Error::Failed { server, why });
-        }
         let most = 2 * ids.len().max(1) as u64;
         let shift = (0..64).find(|shift| range >> shift < most).unwrap_or_default();
         let mut starts = vec![0; (range >> shift) as usize + 2];
@@ -109,61 +348,11 @@ impl Numbering {
             before += *start;
             *start = before;
         }
-        Ok(Numbering { ids, shift, starts })
+        Ok(Integers { ids, shift, starts })
     }
 
-    /// Numbers the ids that all servers have found, ascending each. A server gathers those with the same
-    /// hash, so
-    /// that nobody gets an id once from everybody.
-    pub(crate) fn of_all(mine: &[u64], session: &mut Session) -> Result<Self> {
-        let servers = session.servers();
-        let mut chunks = mine.chunks(BATCH / 8).peekable();
-        let mut produce = || {
-            let mut frames = vec![Session::frame(0); servers];
-            for id in chunks.next().unwrap_or_default() {
-                let to = (mixed(*id) % servers as u64) as usize;
-                frames
-                    .iter_mut()
-                    .skip(to)
-                    .take(1)
-                    .for_each(|f| f.extend_from_slice(&id.to_le_bytes()));
-            }
-            let frames = frames.into_iter().enumerate();
-            let full = frames.filter(|(_, frame)| frame.len() > Session::HEADER).collect();
-            Ok(Batch { frames: full, more: chunks.peek().is_some() })
-        };
-        let mut gathered = Vec::new();
-        session.exchange(&mut produce, &mut |_, body| {
-            gathered.extend(body.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)));
-            Ok(())
-        })?;
-        gathered.sort_unstable();
-        gathered.dedup();
-        let mut chunks = gathered.chunks((BATCH / 8 / servers).max(1)).peekable();
-        let mut produce = || {
-            let mut frame = Session::frame(0);
-            let ids = chunks.next().unwrap_or_default();
-            ids.iter().for_each(|id| frame.extend_from_slice(&id.to_le_bytes()));
-            let frames = (0..servers).map(|to| (to, frame.clone())).collect();
-            Ok(Batch { frames, more: chunks.peek().is_some() })
-        };
-        let mut all: Vec<u64> = Vec::new();
-        session.exchange(&mut produce, &mut |_, body| {
-            all.extend(body.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)));
-            Ok(())
-        })?;
-        all.sort_unstable();
-        Numbering::new(all, session.server())
-    }
-
-    /// Number of ids.
-    pub(crate) fn len(&self) -> usize {
-        self.ids.len()
-    }
-
-    /// The number of an id.
     #[inline]
-    pub(crate) fn number(&self, id: u64) -> Option<VertexId> {
+    fn number(&self, id: u64) -> Option<VertexId> {
         let bucket = (id.checked_sub(*self.ids.first()?)? >> self.shift) as usize;
         let &[from, end] = self.starts.get(bucket..bucket + 2)? else { return None };
         if self.shift == 0 {
@@ -173,11 +362,6 @@ impl Numbering {
         let ids = self.ids.get(from as usize..end as usize)?;
         // No larger than the number of ids, which fits.
         ids.binary_search(&id).ok().map(|k| from + k as VertexId)
-    }
-
-    /// The ids of some numbers.
-    pub(crate) fn ids(&self, numbers: &[VertexId]) -> Vec<u64> {
-        numbers.iter().filter_map(|v| self.ids.get(*v as usize).copied()).collect()
     }
 }
 
