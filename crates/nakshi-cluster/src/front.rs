@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use nakshi_engine::{Context, Graph, Outcome};
+use nakshi_store::ExternalId;
 use serde::Serialize;
 
 use crate::checkpoint::{RecoveryState, complete, remove};
@@ -127,9 +128,9 @@ pub enum Given<'g> {
     /// A store that all servers can read under the same path, and the graph in it.
     Store(&'g Path, &'g Graph),
     /// A file that all servers can read, and the id of the vertex that the task begins at, from [`Task::of_edges`].
-    Edges(&'g EdgeFile, Option<String>),
+    Edges(&'g EdgeFile, Option<ExternalId>),
     /// Parts of which each server has one ([`crate::worker::Rules`]), and the same from [`Task::of_parts`].
-    Parts(Option<String>),
+    Parts(Option<ExternalId>),
 }
 
 /// Result of a run.

@@ -44,6 +44,6 @@ pub use error::{Error, Result};
 pub use own_worker::worker_with;
 pub use partition::Partition;
 pub use programs::{Compiler, NamedProgram};
-pub use shard::{MemoryBudget, Shard};
+pub use shard::{MemoryBudget, Shard, WantedLinks};
 pub use task::{OwnProgram, Programs, Task, names};
 pub use token::Token;

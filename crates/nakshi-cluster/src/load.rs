@@ -7,34 +7,17 @@ use nakshi_engine::{Context, Direction, Graph, VertexId, VertexSet};
 
 use crate::exchange::{Batch, FRAME, Session};
 use crate::plan::SHARE;
-use crate::shard::{Building, Line, MemoryBudget, Own};
+use crate::shard::{Building, Line, MemoryBudget, Own, WantedLinks};
 use crate::{Error, Partition, Result, Shard};
 
 /// The phase in which servers load, of their progress.
 pub(crate) const LOADING: &str = "loading";
 
-/// Links that a program reads, with or without weights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WantedLinks {
-    /// Which edges.
-    pub links: Links,
-    /// True if links have weights.
-    pub weighted: bool,
-    /// True if links name vertices, and not the slots of their values.
-    pub named: bool,
-}
-
-impl WantedLinks {
-    /// Links to slots, for programs that are called for each vertex.
-    pub fn to_slots(links: Links, weighted: bool) -> Self {
-        WantedLinks { links, weighted, named: false }
-    }
-
-    fn directions(&self, graph: &Graph) -> &'static [Direction] {
-        match self.links {
-            Links::Both if graph.directed() => &[Direction::Out, Direction::In],
-            _ => &[Direction::In],
-        }
+/// The directions of the lists that are loaded.
+fn directions(wanted: WantedLinks, graph: &Graph) -> &'static [Direction] {
+    match wanted.links {
+        Links::Both if graph.directed() => &[Direction::Out, Direction::In],
+        _ => &[Direction::In],
     }
 }
 
@@ -55,7 +38,7 @@ pub fn load(
     let mut building = loader.begin(session.server(), budget)?;
     let (n, servers) = (graph.num_vertices(), session.servers());
     let share = |server: usize| n * server / servers;
-    let directions = wanted.directions(graph);
+    let directions = directions(wanted, graph);
     let (mut done, total) =
         (0, directions.len() * (share(session.server() + 1) - share(session.server())));
     for &direction in directions {
@@ -96,7 +79,7 @@ pub(crate) fn load_alone(
     let loader = Loader { graph, wanted, partition: &partition, cx };
     let mut building = loader.begin(server, budget)?;
     let n = graph.num_vertices();
-    for &direction in wanted.directions(graph) {
+    for &direction in directions(wanted, graph) {
         let mut next = 0;
         while next < n {
             let from = next;
@@ -125,7 +108,7 @@ impl Loader<'_> {
     fn begin(&self, server: usize, budget: &MemoryBudget) -> Result<Building> {
         let Loader { graph, wanted, partition, cx } = *self;
         let origins = Origins::of(graph, wanted.links, cx)?;
-        let lengths = match wanted.directions(graph) {
+        let lengths = match directions(wanted, graph) {
             // Those in both directions are what vertices are told of.
             [Direction::Out, Direction::In] => None,
             _ => Some(graph.degrees(Direction::In, cx)?),
@@ -137,8 +120,7 @@ impl Loader<'_> {
         // Ids are 32 bits wide.
         let own = (0..origins.len() as VertexId).filter(|v| partition.owner(*v) == server);
         let own = own.map(|v| Own { origin: origins.get(v), links: length(v) });
-        let links = (wanted.weighted, wanted.named);
-        Building::new(server, partition, origins.len(), own, links, budget)
+        Building::new(server, partition, origins.len(), own, wanted, budget)
     }
 
     /// Frames with the lists of some vertices.

@@ -12,8 +12,8 @@ use crate::exchange::channels::Channels;
 use crate::exchange::simulated::{Faults, Net};
 use crate::exchange::{AbortFlag, Counters, Session, Transport};
 use crate::job::{self, Superstep, Terms};
-use crate::load::{WantedLinks, load};
-use crate::{Error, MemoryBudget, Partition, Result};
+use crate::load::load;
+use crate::{Error, MemoryBudget, Partition, Result, WantedLinks};
 
 /// Longest wait for a frame from another thread of the process.
 const ROUND_TIMEOUT: Duration = Duration::from_secs(600);
@@ -115,7 +115,7 @@ impl<P: PullProgram> LocalRun<'_, P> {
     ) -> Result<Ended<P::Output>> {
         let lost = || Error::Lost { server, why: "it has no transport".into() };
         let mut session = Session::new(transport.ok_or_else(lost)?, 1, 0);
-        let wanted = WantedLinks::to_slots(P::LINKS, P::WEIGHTED);
+        let wanted = WantedLinks::of::<P>();
         let budget = MemoryBudget {
             memory: self.cx.memory(),
             folder: std::env::temp_dir(),

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use nakshi_engine::VertexId;
-use nakshi_engine::program::pull::Origin;
+use nakshi_engine::program::pull::{Links, Origin, PullProgram};
 
 use crate::exchange::{Batch, Session};
 use crate::link_store::{LinkBuilder, LinkStore};
@@ -35,13 +35,31 @@ pub struct Shard {
     pub(crate) publish: Vec<Vec<u32>>,
 }
 
+/// Links that a program reads, with or without weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WantedLinks {
+    /// Which edges.
+    pub links: Links,
+    /// True if links have weights.
+    pub weighted: bool,
+    /// True if weights below zero are refused.
+    pub lengths: bool,
+    /// True if links name vertices, and not the slots of their values.
+    pub named: bool,
+}
+
+impl WantedLinks {
+    /// Links to slots, for a program that is called for each vertex.
+    pub fn of<P: PullProgram>() -> Self {
+        WantedLinks { links: P::LINKS, weighted: P::WEIGHTED, lengths: P::LENGTHS, named: false }
+    }
+}
+
 /// A shard while its lists arrive.
 #[derive(Debug)]
 pub(crate) struct Building {
     shard: Shard,
-    weighted: bool,
-    /// True if links name vertices in the end, and not slots.
-    named: bool,
+    links: WantedLinks,
     lists: LinkBuilder,
     /// Offset of the next list of each own vertex.
     next: Vec<u64>,
@@ -66,7 +84,7 @@ impl Building {
         partition: &Partition,
         vertices: usize,
         own: impl Iterator<Item = Own>,
-        (weighted, named): (bool, bool),
+        links: WantedLinks,
         budget: &MemoryBudget,
     ) -> Result<Self> {
         let mut shard = Shard { server, vertices: vertices as u64, ..Shard::default() };
@@ -82,16 +100,17 @@ impl Building {
         shard.publish = vec![Vec::new(); partition.servers()];
         shard.offsets.push(end);
         let next = shard.offsets.clone();
-        let folder = budget.folder(&shard, end, weighted, partition);
-        let lists = LinkBuilder::new(end as usize, weighted, folder)?;
-        Ok(Building { shard, weighted, named, lists, next, wanted: vec![0; vertices.div_ceil(64)] })
+        let folder = budget.folder(&shard, end, links.weighted, partition);
+        let lists = LinkBuilder::new(end as usize, links.weighted, folder)?;
+        Ok(Building { shard, links, lists, next, wanted: vec![0; vertices.div_ceil(64)] })
     }
 
     /// Takes lists of own vertices: vertex, length, neighbours, and weights. Lists of one vertex that
     /// come several times count together, in their order. None if they are not such.
     pub(crate) fn take(&mut self, mut body: &[u8]) -> Result<Option<()>> {
         while !body.is_empty() {
-            let Some(line) = Line::decode(&mut body, self.weighted) else { return Ok(None) };
+            let Some(line) = Line::decode(&mut body, self.links.weighted) else { return Ok(None) };
+            self.refuse_negative(line.weights)?;
             let own = self.shard.ids.binary_search(&line.vertex).ok();
             let place = own.and_then(|own| {
                 let end = *self.shard.offsets.get(own + 1)?;
@@ -113,6 +132,15 @@ impl Building {
         Ok(Some(()))
     }
 
+    /// Refuses weights below zero where they are lengths.
+    fn refuse_negative(&self, weights: &[[u8; 8]]) -> Result<()> {
+        let mut weights = weights.iter().map(|weight| f64::from_le_bytes(*weight));
+        match weights.find(|weight| self.links.lengths && *weight < 0.0) {
+            Some(weight) => Err(nakshi_engine::Error::NegativeWeight { weight }.into()),
+            None => Ok(()),
+        }
+    }
+
     /// The shard, once all lists are there. Nobody knows yet which values are wanted here.
     pub(crate) fn finish(mut self, partition: &Partition) -> Result<Shard> {
         let server = self.shard.server;
@@ -124,7 +152,7 @@ impl Building {
         self.subscribe(partition);
         // Vertices are below 2^32.
         let mut slots: Vec<u32> = (0..self.shard.vertices as u32).collect();
-        for (slot, &v) in (0..).zip(&self.shard.ids).filter(|_| !self.named) {
+        for (slot, &v) in (0..).zip(&self.shard.ids).filter(|_| !self.links.named) {
             if let Some(place) = slots.get_mut(v as usize) {
                 *place = slot;
             }

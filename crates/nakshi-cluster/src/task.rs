@@ -8,7 +8,7 @@ use nakshi_engine::algo::{self, Declaration, PullVisitor, PulledResult, Pulls, w
 use nakshi_engine::program::block::{ForeignProgram, ProgramSpec};
 use nakshi_engine::program::pull::{Links, PullProgram, PullValue};
 use nakshi_engine::{Context, Direction, Graph, Needs, Outcome, RunStats, VertexId};
-use nakshi_store::EdgePart;
+use nakshi_store::{EdgePart, ExternalId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -16,9 +16,9 @@ use crate::checkpoint::{CheckpointStore, RecoveryState};
 use crate::edge_file::{EdgeFile, EdgeSource, Ids, Numbering};
 use crate::exchange::Session;
 use crate::job::{self, PullWork, Superstep, Terms, Work};
-use crate::load::{WantedLinks, load, load_alone};
+use crate::load::{load, load_alone};
 use crate::programs::{Compiler, NamedProgram};
-use crate::{Error, MemoryBudget, Partition, Result, Shard};
+use crate::{Error, MemoryBudget, Partition, Result, Shard, WantedLinks};
 
 /// An algorithm with its parameters, which are those of its [`Declaration`] that the pull program knows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,12 +55,12 @@ pub(crate) enum GraphInput {
     /// long the file is.
     Edges {
         file: EdgeFile,
-        source: Option<String>,
+        source: Option<ExternalId>,
         bytes: u64,
     },
     /// Each server has a part of its own.
     Parts {
-        source: Option<String>,
+        source: Option<ExternalId>,
     },
 }
 
@@ -193,11 +193,11 @@ impl Task {
     ///
     /// # Errors
     /// As [`Task::new`].
-    pub fn of_edges(name: &str, parameters: &Map<String, Value>) -> Result<(Self, Option<String>)> {
+    pub fn of_edges(
+        name: &str,
+        parameters: &Map<String, Value>,
+    ) -> Result<(Self, Option<ExternalId>)> {
         let (task, source) = Self::of_parts(name, parameters)?;
-        if let Some(source) = source.as_ref().filter(|id| id.parse::<u64>().is_err()) {
-            return Err(nakshi_engine::Error::UnknownVertex { id: source.clone() }.into());
-        }
         if task.needs().column.is_some() {
             let what = "lengths of edges in a file are those that it is read with";
             return Err(nakshi_engine::Error::parameter("weight", what).into());
@@ -209,10 +209,14 @@ impl Task {
     ///
     /// # Errors
     /// As [`Task::new`].
-    pub fn of_parts(name: &str, parameters: &Map<String, Value>) -> Result<(Self, Option<String>)> {
+    pub fn of_parts(
+        name: &str,
+        parameters: &Map<String, Value>,
+    ) -> Result<(Self, Option<ExternalId>)> {
         let mut source = None;
         let task = Self::named(name, parameters, |id| {
-            source = Some(id.as_str().map_or_else(|| id.to_string(), str::to_owned));
+            let unknown = || nakshi_engine::Error::UnknownVertex { id: id.to_string() };
+            source = Some(ExternalId::of_json(id).ok_or_else(unknown)?);
             Ok(0)
         })?;
         Ok((task, source))
@@ -401,8 +405,9 @@ impl ServerTask<'_> {
         let Some((edges, source)) = source_of(input, part, server)? else { return Ok(None) };
         let together = (*self.start == Start::Fresh).then_some(&mut *self.session);
         let numbers = edges.numbered((server, together), self.cx)?;
-        let unknown = |id: &str| nakshi_engine::Error::UnknownVertex { id: id.to_owned() };
-        let number = |id: &str| numbers.named(id.as_bytes()).ok_or_else(|| unknown(id));
+        let unknown = |id: &ExternalId| nakshi_engine::Error::UnknownVertex { id: id.to_string() };
+        let number =
+            |id: &ExternalId| numbers.named(&id.clone().into_bytes()).ok_or_else(|| unknown(id));
         let source = source.map(number).transpose()?.unwrap_or_default();
         self.kept.numbered = Some(Numbered { source, own: Ids::Integers(Vec::new()) });
         Ok(Some(numbers))
@@ -442,17 +447,17 @@ fn source_of<'i>(
     input: &'i GraphInput,
     part: Option<&Path>,
     server: usize,
-) -> Result<Option<(EdgeSource<'i>, Option<&'i str>)>> {
+) -> Result<Option<(EdgeSource<'i>, Option<&'i ExternalId>)>> {
     match input {
         GraphInput::Store(_) => Ok(None),
         GraphInput::Edges { file, source, bytes } => {
-            Ok(Some((EdgeSource::File(file, *bytes), source.as_deref())))
+            Ok(Some((EdgeSource::File(file, *bytes), source.as_ref())))
         }
         GraphInput::Parts { source } => {
             let none = || Error::Failed { server, why: "it has no part of a graph".into() };
             let part = EdgePart::open(part.ok_or_else(none)?);
             let part = part.map_err(nakshi_engine::Error::from)?;
-            Ok(Some((EdgeSource::Part(part), source.as_deref())))
+            Ok(Some((EdgeSource::Part(part), source.as_ref())))
         }
     }
 }
@@ -462,7 +467,7 @@ fn one<P: PullProgram>(
     program: &P,
     (part, numbers): (ServerTask<'_>, Option<Numbering>),
 ) -> Result<TaskResult> {
-    let wanted = WantedLinks::to_slots(P::LINKS, P::WEIGHTED);
+    let wanted = WantedLinks::of::<P>();
     ran(wanted, (part, numbers), |_| Ok(PullWork(program)))
 }
 
@@ -540,7 +545,7 @@ impl ProgramTask {
         let functions = compiler.functions(source).map_err(failed)?;
         let links = spec.sending.is_some_and(|sending| sending.both);
         let links = if links { Links::Both } else { Links::In };
-        let wanted = WantedLinks { links, weighted: spec.weighted, named: true };
+        let wanted = WantedLinks { links, weighted: spec.weighted, lengths: false, named: true };
         let program = OnceCell::new();
         let cx = part.cx;
         let ran = with_rows!(spec.width(), B => {

@@ -61,8 +61,8 @@ pub struct Rules {
 /// without. Others wait meanwhile for their turn.
 ///
 /// # Errors
-/// [`nakshi_engine::Error::Cancelled`]; with `once` also what made the run fail, and [`Error::FrontEnd`]
-/// if nobody calls for a minute.
+/// [`nakshi_engine::Error::Cancelled`]; with `once` also what made the run fail, and, without a part of a graph,
+/// [`Error::FrontEnd`] if nobody calls for a minute.
 pub fn serve(listener: &TcpListener, rules: &Rules, cancel: &CancelToken) -> Result<()> {
     quiet_threads();
     let door = Door::open(listener, &rules.token).map_err(broken)?;
@@ -70,6 +70,8 @@ pub fn serve(listener: &TcpListener, rules: &Rules, cancel: &CancelToken) -> Res
     std::thread::scope(|scope| {
         let _kept = Keeping::begin(&door, &over, scope)?;
         let began = Instant::now();
+        // Whoever has written a part for a worker ends it.
+        let waits = rules.once && rules.part.is_none();
         loop {
             if cancel.is_cancelled() {
                 return Err(nakshi_engine::Error::Cancelled.into());
@@ -79,7 +81,7 @@ pub fn serve(listener: &TcpListener, rules: &Rules, cancel: &CancelToken) -> Res
                 if rules.once {
                     return served;
                 }
-            } else if rules.once && began.elapsed() > IDLE_TIMEOUT {
+            } else if waits && began.elapsed() > IDLE_TIMEOUT {
                 let why = format!("nobody has called in {:.0} s", IDLE_TIMEOUT.as_secs_f64());
                 return Err(Error::FrontEnd(why));
             }

@@ -315,8 +315,21 @@ fn texts_of(store: &Store) -> Vec<String> {
     texts
 }
 
-/// Runs on parts are those on a store of all edges, whatever the ids are. Seen red with whole numbers beside texts
-/// in the order of numbers.
+/// The store of `edges.tsv` and `nodes.txt`, with weights.
+fn imported(folder: &Path) -> std::sync::Arc<Store> {
+    let options = ImportOptions {
+        weighted: true,
+        nodes: Some(folder.join("nodes.txt")),
+        layout: ImportLayout::Original,
+        ..ImportOptions::default()
+    };
+    let (input, path) = (folder.join("edges.tsv"), folder.join("store"));
+    import(vec![Input::Path(input)], &path, &options, &Hooks::default()).unwrap();
+    Store::open(&path, &OpenOptions::default()).unwrap()
+}
+
+/// Runs on parts are those on a store of all edges, whatever the ids are. Seen red with texts in the order of
+/// numbers.
 #[test]
 fn parts_are_the_graph() {
     type Name = fn(u64) -> String;
@@ -339,17 +352,7 @@ fn parts_are_the_graph() {
         let lines = edges.iter().map(|(u, v, weight)| format!("{u}\t{v}\t{weight}\n"));
         std::fs::write(folder.path().join("edges.tsv"), lines.collect::<String>()).unwrap();
         std::fs::write(folder.path().join("nodes.txt"), alone.join("\n")).unwrap();
-        let store = {
-            let options = ImportOptions {
-                weighted: true,
-                nodes: Some(folder.path().join("nodes.txt")),
-                layout: ImportLayout::Original,
-                ..ImportOptions::default()
-            };
-            let (input, path) = (folder.path().join("edges.tsv"), folder.path().join("store"));
-            import(vec![Input::Path(input)], &path, &options, &Hooks::default()).unwrap();
-            Store::open(&path, &OpenOptions::default()).unwrap()
-        };
+        let store = imported(folder.path());
         let (cx, settings) = (Context::new(), Settings::new(secret()));
         let needs = Needs {
             column: Some("weight".into()),
@@ -387,6 +390,39 @@ fn parts_are_the_graph() {
             };
             assert_eq!(ids, texts, "{what}");
         }
+    }
+}
+
+/// Lengths below zero would be answered with what no search gives, or never.
+#[test]
+fn negative_lengths_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let edges: Edges = [("1", "2", 1.0), ("2", "3", -2.0), ("3", "1", 0.5)]
+        .map(|(u, v, weight)| (u.to_owned(), v.to_owned(), weight))
+        .to_vec();
+    let lines = edges.iter().map(|(u, v, weight)| format!("{u}\t{v}\t{weight}\n"));
+    std::fs::write(folder.path().join("edges.tsv"), lines.collect::<String>()).unwrap();
+    std::fs::write(folder.path().join("nodes.txt"), "").unwrap();
+    let parameters = json!({ "source": 1, "weight": "weight" }).as_object().unwrap().clone();
+    let (cx, settings) = (Context::new(), Settings::new(secret()));
+    let store = imported(folder.path());
+    let needs = Needs::new(8.0, &[Direction::Out, Direction::In]);
+    let needs = Needs { column: Some("weight".into()), ..needs };
+    let graph = Graph::open(&store, &needs, &cx).unwrap();
+    let file = EdgeFile { weighted: true, ..file(folder.path().join("edges.tsv")) };
+    let (on_parts, from) = Task::of_parts("sssp", &parameters).unwrap();
+    let without = json!({ "source": 1 }).as_object().unwrap().clone();
+    let (on_file, _) = Task::of_edges("sssp", &without).unwrap();
+    let on_store = Task::new("sssp", &parameters, &graph, &cx).unwrap();
+    let parts = write_parts(folder.path(), (&edges, &[]), true, 2);
+    for (given, task, parts) in [
+        (Given::Store(store.path(), &graph), on_store, vec![None; 2]),
+        (Given::Edges(&file, from.clone()), on_file, vec![None; 2]),
+        (Given::Parts(from.clone()), on_parts, parts),
+    ] {
+        let ran = with_parts(given, &task, &parts, &settings, &|_| None);
+        let error = ran.map(drop).unwrap_err().to_string();
+        assert!(error.contains("-2"), "{error}");
     }
 }
 

@@ -5,7 +5,9 @@ use std::sync::{Mutex, PoisonError};
 
 use nakshi_engine::Context;
 use nakshi_engine::parallel::run_workers;
-use nakshi_store::import::{EdgePiece, EdgeReader, Format, ImportOptions, ParsedEdges, SelfLoops, Share};
+use nakshi_store::import::{
+    EdgePiece, EdgeReader, Format, ImportOptions, ParsedEdges, SelfLoops, Share,
+};
 use nakshi_store::{EdgePartBlock, EdgePartBlocks};
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +76,7 @@ impl EdgeFile {
 
 /// The edges of a file, or of a part, in pieces.
 pub(super) enum PieceReader<'p> {
-    File(EdgeReader),
+    File(Box<EdgeReader>),
     Part(EdgePartBlocks<'p>),
 }
 
@@ -102,7 +104,7 @@ enum Piece {
 
 /// The ids or edges of a piece.
 pub(super) enum Parsed {
-    File(ParsedEdges),
+    File(Box<ParsedEdges>),
     Part(EdgePartBlock),
 }
 
@@ -163,7 +165,7 @@ impl<'p> Pieces<'p> {
                 };
                 let parsed = match piece {
                     None => return Ok(made),
-                    Some((Piece::File(piece), _)) => Parsed::File(piece.parse()?),
+                    Some((Piece::File(piece), _)) => Parsed::File(Box::new(piece.parse()?)),
                     Some((Piece::Part(block), _)) => Parsed::Part(block),
                 };
                 f(&parsed, &mut made)?;

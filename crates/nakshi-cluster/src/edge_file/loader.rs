@@ -7,8 +7,7 @@ use super::file::Pieces;
 use super::lists::{Owned, SortedLists};
 use super::source::{EdgeSource, Places};
 use crate::exchange::{BATCH, Batch, Session};
-use crate::load::WantedLinks;
-use crate::shard::{Building, Line, MemoryBudget, Own};
+use crate::shard::{Building, Line, MemoryBudget, Own, WantedLinks};
 use crate::{Error, Partition, Result, Shard};
 
 /// Pieces of a file that a server parses before it sends their edges: of half a mebibyte of text each.
@@ -26,7 +25,8 @@ pub(super) struct Loader<'l> {
     servers: usize,
     /// The owner of each vertex.
     pub(super) owners: Vec<u16>,
-    pub(super) weighted: bool,
+    /// With weights only if the edges have some.
+    wanted: WantedLinks,
     /// True if lists of out-neighbours are wanted too.
     out: bool,
     /// The server whose lists only are wanted.
@@ -44,10 +44,16 @@ impl<'l> Loader<'l> {
         // Numbers of vertices have 32 bits, those of servers 16.
         let owners = (0..vertices as VertexId).map(|v| partition.owner(v) as u16).collect();
         let weighted = wanted.weighted && source.weighted();
+        let wanted = WantedLinks { weighted, ..wanted };
         // Whoever is alone has nobody to ask how many out-neighbours a vertex has.
         let out = source.directed() && (wanted.links == Links::Both || alone.is_some());
         let servers = partition.servers();
-        Loader { source, places, vertices, servers, owners, weighted, out, alone }
+        Loader { source, places, vertices, servers, owners, wanted, out, alone }
+    }
+
+    /// Returns true if edges have weights that are wanted.
+    pub(super) fn weighted(&self) -> bool {
+        self.wanted.weighted
     }
 
     fn owner(&self, v: VertexId) -> usize {
@@ -63,9 +69,9 @@ impl<'l> Loader<'l> {
         session: Option<&mut Session>,
         cx: &Context,
     ) -> Result<Gathered> {
-        let mut pieces = self.source.edges(self.weighted, session.as_deref(), cx)?;
+        let mut pieces = self.source.edges(self.wanted.weighted, session.as_deref(), cx)?;
         let mut gathered =
-            Gathered { weighted: self.weighted, budget: budget.memory, ..Gathered::default() };
+            Gathered { weighted: self.weighted(), budget: budget.memory, ..Gathered::default() };
         match session {
             None => {
                 while !pieces.ended {
@@ -102,7 +108,7 @@ impl<'l> Loader<'l> {
                 }
                 frame.extend_from_slice(&vertex.to_le_bytes());
                 frame.extend_from_slice(&neighbour.to_le_bytes());
-                if self.weighted && kind == INCOMING {
+                if self.weighted() && kind == INCOMING {
                     frame.extend_from_slice(&weight.to_le_bytes());
                 }
             };
@@ -144,8 +150,7 @@ impl<'l> Loader<'l> {
                 origin: Origin { vertex, rank: vertex, degree, vertices: vertices as u64 },
                 links: lists.iter().map(|lists| lists.range(k).len() as u64).sum(),
             });
-        let mut building =
-            Building::new(server, partition, vertices, owned, (self.weighted, false), budget)?;
+        let mut building = Building::new(server, partition, vertices, owned, self.wanted, budget)?;
         let mut line = Vec::new();
         for lists in lists {
             for (k, &vertex) in own.vertices.iter().enumerate() {

@@ -16,8 +16,7 @@ use nakshi_engine::Context;
 use nakshi_engine::program::pull::Links;
 
 use crate::exchange::Session;
-use crate::load::WantedLinks;
-use crate::shard::MemoryBudget;
+use crate::shard::{MemoryBudget, WantedLinks};
 use crate::{Partition, Result, Shard};
 pub use file::EdgeFile;
 pub use ids::Ids;
@@ -47,7 +46,7 @@ impl EdgeSource<'_> {
         let gathered = loader.gather(server, budget, session.as_deref_mut(), cx)?;
         let own = Owned::new(&loader.owners, server);
         let each = self.is_multigraph();
-        let incoming = own.lists(gathered.incoming, (loader.weighted, each), cx)?;
+        let incoming = own.lists(gathered.incoming, (loader.weighted(), each), cx)?;
         let outgoing = own.lists(gathered.outgoing, (false, each), cx)?;
         let degrees = match session.as_deref_mut() {
             _ if wanted.links == Links::Both || !self.directed() => {

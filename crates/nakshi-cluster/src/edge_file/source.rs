@@ -86,7 +86,7 @@ impl EdgeSource<'_> {
         Ok(match self {
             EdgeSource::File(file, _) => {
                 let share = share_of(session);
-                let reader = PieceReader::File(file.reader(weighted, share, cx));
+                let reader = PieceReader::File(Box::new(file.reader(weighted, share, cx)));
                 Pieces::new(reader, 1, file.bytes() / share.of as u64)
             }
             EdgeSource::Part(part) => {
@@ -168,7 +168,7 @@ fn numbered_file(
     cx: &Context,
 ) -> Result<Numbering> {
     let share = share_of(session.as_deref());
-    let reader = PieceReader::File(file.reader(false, share, cx));
+    let reader = PieceReader::File(Box::new(file.reader(false, share, cx)));
     let mut pieces = Pieces::new(reader, 0, bytes / share.of as u64);
     let new = || Distinct::new(bytes);
     let found = pieces.parse(usize::MAX, cx, new, |piece, ids| {

@@ -93,6 +93,8 @@ pub trait PullProgram: Sync {
     const LINKS: Links = Links::In;
     /// True if links have the weights of the edges; otherwise all weights are 1.
     const WEIGHTED: bool = false;
+    /// True if the weights are lengths: weights below zero are refused.
+    const LENGTHS: bool = false;
 
     /// The value before the first step, and what it adds to the totals.
     fn init(&self, origin: &Origin, totals: &mut Totals) -> Self::Value;

@@ -14,6 +14,7 @@ pub struct PullShortestPaths {
 impl PullProgram for PullShortestPaths {
     types!(Value = f64, Output = f64);
     const WEIGHTED: bool = true;
+    const LENGTHS: bool = true;
 
     fn init(&self, origin: &Origin, _: &mut Totals) -> f64 {
         if origin.vertex == self.source { 0.0 } else { f64::INFINITY }
