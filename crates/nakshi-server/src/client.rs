@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use nakshi_property::Change;
 use nakshi_store::files::new_uuid;
-use tonic::{Request, Status, Streaming};
+use tonic::{Request, Status};
 
 use crate::channel::Peers;
 use crate::connection::{Connection, Waiting, poll_once};
@@ -17,12 +17,11 @@ use crate::error::{Error, ErrorKind, Result, of_unknown_outcome};
 use crate::in_flight::{InFlight, Pending, Told};
 use crate::parts;
 use crate::queries::Queries;
-use crate::v1::pipeline_reply::Reply as OneReply;
 use crate::v1::query_request::Query;
 use crate::v1::run_reply::Reply as RunReply;
 use crate::v1::{
-    Answer, CommitReply, CommitRequest, NewEdgeNumbersRequest, PipelineReply, Progress,
-    QueryRequest, ResolveRequest, RunRequest, StatusReply, StatusRequest,
+    Answer, CommitReply, CommitRequest, NewEdgeNumbersRequest, Progress, QueryRequest,
+    ResolveRequest, RunRequest, StatusReply, StatusRequest,
 };
 use crate::wire;
 
@@ -301,7 +300,7 @@ impl Client {
         // One of several servers can be away, the next may hang, and then an election takes a moment.
         let away = if self.has_others() { AWAY * 3 } else { AWAY };
         let (began, patience) = (Instant::now(), away.min(self.options.timeout));
-        let (mut pause, mut moves) = (AGAIN, 0);
+        let (mut pause, mut moves, mut why) = (AGAIN, 0, None);
         loop {
             let connection = self.connection()?;
             let done = call(&connection);
@@ -311,8 +310,12 @@ impl Client {
                 }
                 done => return done,
             };
+            if error.kind == ErrorKind::Unavailable {
+                why = Some(error.clone());
+            }
             if began.elapsed() + pause > patience {
-                return Err(error);
+                // One that sends the client elsewhere does not say why that fails.
+                return Err(why.unwrap_or(error));
             }
             // A server that was started anew gives the numbers that nobody has used once more.
             connection.numbers.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -392,18 +395,7 @@ impl Client {
                 let mut replies = stub.pipeline(request).await?.into_inner();
                 let mut answers = Vec::with_capacity(wanted);
                 while answers.len() < wanted {
-                    answers.push(match next_of_many(&mut replies).await? {
-                        OneReply::Fault(fault) => Err(Error::from(fault)),
-                        OneReply::Answer(mut answer) => {
-                            while answer.more {
-                                match next_of_many(&mut replies).await? {
-                                    OneReply::Answer(part) => parts::join(&mut answer, part),
-                                    OneReply::Fault(_) => return Err(cut_off()),
-                                }
-                            }
-                            Ok(answer)
-                        }
-                    });
+                    answers.push(parts::next_of_many(&mut replies).await?);
                 }
                 Ok(answers)
             })
@@ -577,17 +569,6 @@ impl Queries for Client {
         self.seen.fetch_max(answer.commit, Relaxed);
         Ok(answer)
     }
-}
-
-/// The next reply of a pipeline.
-async fn next_of_many(replies: &mut Streaming<PipelineReply>) -> Result<OneReply, Status> {
-    let reply = replies.message().await?.and_then(|reply| reply.reply);
-    reply.ok_or_else(|| Status::unavailable("the server has ended the call"))
-}
-
-/// The error of an answer without its last part.
-pub(crate) fn cut_off() -> Status {
-    Status::internal("an answer ended in its middle")
 }
 
 #[cfg(test)]

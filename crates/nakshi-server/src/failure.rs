@@ -4,6 +4,7 @@ use nakshi_query::QueryError;
 
 use crate::error::{Error, ErrorKind};
 use crate::journal::Watched;
+use crate::limits::Limits;
 use crate::running::TERMINATED;
 
 /// Name of the graph, as clients of Neo4j know it.
@@ -37,8 +38,8 @@ impl Failure {
 
 impl Failure {
     /// The server has too much to do: it answers so many calls already.
-    pub(crate) fn overloaded(calls: usize) -> Self {
-        let what = format!("the server answers {calls} calls already; try again later");
+    pub(crate) fn overloaded(limits: &Limits) -> Self {
+        let what = limits.too_many_calls().message;
         Failure::new("Neo.TransientError.Transaction.MaximumTransactionLimitReached", what)
     }
 

@@ -43,6 +43,12 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// The error of a call that comes while as many are answered as may be.
+    pub(crate) fn too_many_calls(&self) -> Error {
+        let what = format!("the server answers {} calls already; try again later", self.calls);
+        Error::new(ErrorKind::Overloaded, what)
+    }
+
     /// Refuses an answer of more rows.
     pub(crate) fn refuse_rows(&self, rows: u64) -> Result<()> {
         if rows <= self.rows as u64 {

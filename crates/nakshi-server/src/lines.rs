@@ -11,10 +11,9 @@ use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 
 use crate::channel::Bearer;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::parts;
 use crate::v1::graph_client::GraphClient;
-use crate::v1::pipeline_reply::Reply;
 use crate::v1::{Answer, PipelineReply, QueryRequest};
 
 /// Calls of a thread to one server that wait for their next query, at most.
@@ -47,28 +46,13 @@ impl Line {
         queries.try_send(request).map_err(|_| ended())?;
         let replies = stub.pipeline(ReceiverStream::new(sent)).await?.into_inner();
         let mut line = Line { queries, replies };
-        let answered = line.answer().await?;
+        let answered = parts::next_of_many(&mut line.replies).await?;
         Ok((line, answered))
     }
 
     async fn ask(&mut self, request: QueryRequest) -> Result<Answered, Status> {
         self.queries.send(request).await.map_err(|_| ended())?;
-        self.answer().await
-    }
-
-    async fn answer(&mut self) -> Result<Answered, Status> {
-        let mut whole = Answer { more: true, ..Answer::default() };
-        while whole.more {
-            match self.replies.message().await?.and_then(|reply| reply.reply) {
-                Some(Reply::Answer(part)) => {
-                    whole.commit = part.commit;
-                    parts::join(&mut whole, part);
-                }
-                Some(Reply::Fault(fault)) => return Ok(Err(Error::from(fault))),
-                None => return Err(ended()),
-            }
-        }
-        Ok(Ok(whole))
+        parts::next_of_many(&mut self.replies).await
     }
 }
 

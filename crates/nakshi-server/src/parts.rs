@@ -3,7 +3,9 @@
 use prost::Message;
 use tonic::{Status, Streaming};
 
-use crate::v1::Answer;
+use crate::error::{Error, Result as Outcome};
+use crate::v1::pipeline_reply::Reply;
+use crate::v1::{Answer, PipelineReply};
 
 /// Bytes of a part, unless a single row has more.
 const PART: usize = 256 << 10;
@@ -82,6 +84,31 @@ pub(crate) async fn joined(mut parts: Streaming<Answer>) -> Result<Answer, Statu
         join(&mut answer, part);
     }
     Ok(answer)
+}
+
+/// The error of an answer without its last part.
+pub(crate) fn cut_off() -> Status {
+    Status::internal("an answer ended in its middle")
+}
+
+/// Reads the next answer of a pipeline, or the error of its query. A status is of the whole call.
+pub(crate) async fn next_of_many(
+    replies: &mut Streaming<PipelineReply>,
+) -> Result<Outcome<Answer>, Status> {
+    let mut whole = None::<Answer>;
+    loop {
+        let ended = || Status::unavailable("the server has ended the call");
+        let reply = replies.message().await?.and_then(|reply| reply.reply);
+        match (reply.ok_or_else(ended)?, &mut whole) {
+            (Reply::Answer(part), Some(whole)) => join(whole, part),
+            (Reply::Answer(first), None) => whole = Some(first),
+            (Reply::Fault(fault), None) => return Ok(Err(Error::from(fault))),
+            (Reply::Fault(_), Some(_)) => return Err(cut_off()),
+        }
+        if let Some(whole) = whole.take_if(|whole| !whole.more) {
+            return Ok(Ok(whole));
+        }
+    }
 }
 
 #[cfg(test)]

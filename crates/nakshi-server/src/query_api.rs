@@ -72,7 +72,7 @@ pub(crate) async fn query(
         Err(error) => return refuse(error.status(), &Failure::invalid(error.body_text())),
     };
     let Ok(place) = Arc::clone(&served.calls).try_acquire_owned() else {
-        let failure = Failure::overloaded(served.limits.calls);
+        let failure = Failure::overloaded(&served.limits);
         return refuse(StatusCode::SERVICE_UNAVAILABLE, &failure);
     };
     let shown = served.running.show(&asker, Map::new(), &served.cancel);

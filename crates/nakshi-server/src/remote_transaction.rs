@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
-use crate::client::{Client, cut_off};
+use crate::client::Client;
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result, of_unknown_outcome};
 use crate::parts;
@@ -147,7 +147,7 @@ impl RemoteTransaction {
             {
                 match next(&mut running.replies).await? {
                     Reply::Answer(part) => parts::join(answer, part),
-                    _ => return Err(cut_off()),
+                    _ => return Err(parts::cut_off()),
                 }
             }
             Ok((running, reply))

@@ -91,7 +91,7 @@ impl Bolt {
     /// All places are taken.
     pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, Failure> {
         let place = Arc::clone(&self.served.calls).try_acquire_owned();
-        place.map_err(|_| Failure::overloaded(self.served.limits.calls))
+        place.map_err(|_| Failure::overloaded(&self.served.limits))
     }
 
     /// The routing table. A server alone does everything; of several, the leader takes changes and all take the
