@@ -74,7 +74,8 @@ def run(
         store: a store that all servers can read under the same path, or a file of edges, of which
             each server loads a part (:class:`EdgeFile`, or its path if its edges are directed and
             have no weights); or ``"nakshi://HOST:PORT"``, a graph that ``nakshi serve`` serves, where
-            `local` processes of that machine run it (see :meth:`nakshi.RemoteGraph.run`).
+            servers of all shares, or `local` processes of that machine, run it (see
+            :meth:`nakshi.RemoteGraph.run`).
         algorithm: one of :data:`ALGORITHMS`, such as ``"pagerank"``, or a :func:`nakshi.program`, whose
             source is sent to the servers; they compile it. A program may also come first, and the store
             second.

@@ -155,7 +155,15 @@ class DeadlineError(NakshiError, TimeoutError):
 
 
 class ClusterError(NakshiError):
-    """A server of a cluster cannot be reached, has ended, hangs, or failed."""
+    """A server of a cluster cannot be reached, has ended, hangs, or failed.
+
+    Attributes:
+        lost: number of the server if it cannot be reached, has ended, or hangs; ``None`` for other errors.
+    """
+
+    def __init__(self, message: str, lost: int | None = None) -> None:
+        super().__init__(message)
+        self.lost = lost
 
 
 class UnavailableError(NakshiError, ConnectionError):

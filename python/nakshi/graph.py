@@ -599,12 +599,7 @@ class Graph(Algorithms, Conversions, Condensations):
         sink: Any = None,
     ) -> tuple[_core.Store, str]:
         """The edge lists that an algorithm runs on, and its arguments as JSON."""
-        given, weighs = self._given(algorithm, parameters)
-        weight = given.get("weight") if _weighs(algorithm) else None
-        if missing is not None and not (weighs or weight):
-            raise ParameterError(
-                f"missing_weight belongs to weights, and {algorithm} reads none here"
-            )
+        given, weight, weighs = self._arguments(algorithm, parameters, missing)
         core = self._edge_lists(
             at,
             weight=weight,
@@ -683,6 +678,18 @@ class Graph(Algorithms, Conversions, Condensations):
         found = _object(self._core.estimate_relayout(json.dumps(request), threads=threads))
         found["parts"] = dict(found["parts"])
         return found
+
+    def _arguments(
+        self, algorithm: str, parameters: dict[str, Any], missing: float | None
+    ) -> tuple[dict[str, Any], str | None, bool]:
+        """As :meth:`_given`, with the edge property that is named as the weight."""
+        given, weighs = self._given(algorithm, parameters)
+        weight = given.get("weight") if _weighs(algorithm) else None
+        if missing is not None and not (weighs or weight):
+            raise ParameterError(
+                f"missing_weight belongs to weights, and {algorithm} reads none here"
+            )
+        return given, weight, weighs
 
     def _given(self, algorithm: str, parameters: dict[str, Any]) -> tuple[dict[str, Any], bool]:
         """Arguments with the values that they imply; ``None`` leaves an argument to its default.

@@ -58,13 +58,15 @@ class RemoteGraph(Transactions):
     ) -> Result:
         """Run an algorithm where the graph is served, on the state after the last commit.
 
-        Workers of the server's machine share the run, as those of :func:`nakshi.cluster.run` do. Queries and
-        changes go on meanwhile; :meth:`write_back` makes the result a property of the nodes. A server runs
-        one algorithm at a time.
+        Workers of the server's machine share the run, as those of :func:`nakshi.cluster.run` do. Where the graph
+        is dealt to servers (``--replicas``), there is a worker on one server of each share, and all have the
+        state after the same commit. Queries and changes go on meanwhile; :meth:`write_back` makes the result a
+        property of the nodes. A server runs one algorithm at a time.
 
         Args:
             algorithm: one of :data:`nakshi.cluster.ALGORITHMS`, such as ``"pagerank"``.
-            workers: number of processes; by default one for each processor of the server.
+            workers: number of processes, all on the machine of the server that is asked; by default one for each
+                of its processors, or one on a server of each share.
             memory: memory cap for each of them.
             progress: as for algorithms of :class:`nakshi.Graph`.
             parameters: arguments of the algorithm's variant ``"pull-program"``.

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import sys
 import threading
 from typing import Any
 
-from . import errors
+from . import _core, errors
 from .cluster import run
+from .declared import DECLARATIONS
+from .graph import Graph
 from .processes import end_with_input
 from .result import Result
 
@@ -30,7 +33,18 @@ _KINDS: dict[type[errors.NakshiError], str] = {
 }
 
 
+def _kind(error: Exception) -> str:
+    """The kind of an error; a client repeats a run that has lost a server."""
+    if isinstance(error, errors.ClusterError) and error.lost is not None:
+        return "unavailable"
+    for known, kind in _KINDS.items():
+        if isinstance(error, known):
+            return kind
+    return "storage" if isinstance(error, errors.NakshiError) else "parameter"
+
+
 def _tell(line: dict[str, Any]) -> None:
+    # In one call: lines of two threads do not mix.
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
 
@@ -60,31 +74,83 @@ class _Reporter:
         self._thread.join()
 
 
-def _ran(order: dict[str, Any]) -> Result:
-    parameters = json.loads(order["parameters"])
-    with _Reporter() as reporter:
-        return run(
-            order["store"],
-            order["algorithm"],
-            local=order["workers"] or len(os.sched_getaffinity(0)),
-            memory=order["memory"] or None,
-            progress=reporter.sink,
-            **parameters,
-        )
+class _NoWorkers(Exception):
+    """The servers could not begin the workers; it has the kind and the message of the error."""
+
+
+#: A result, its summary and its statistics.
+_Ran = tuple[Result, dict[str, Any], dict[str, Any]]
+
+
+def _run_here(order: dict[str, Any], parameters: dict[str, Any], reporter: _Reporter) -> _Ran:
+    """Run on this machine."""
+    end_with_input()
+    result = run(
+        order["store"],
+        order["algorithm"],
+        local=order["workers"] or _cores(),
+        memory=order["memory"] or None,
+        progress=reporter.sink,
+        **parameters,
+    )
+    return result, result.summary, result.stats
+
+
+def _run_on_shares(order: dict[str, Any], parameters: dict[str, Any], reporter: _Reporter) -> _Ran:
+    """Run on the servers of all shares, which begin the workers."""
+    missing = parameters.pop("missing_weight", None)
+    graph, algorithm = Graph(order["store"]), order["algorithm"]
+    given, weight, weighs = graph._arguments(algorithm, parameters, missing)
+    token = secrets.token_hex(32)
+    wanted = {"weight": weight, "weighs": weighs, "missing": missing, "token": token}
+    declared = DECLARATIONS.get(algorithm)
+    vertices = [one.name for one in declared.parameters if one.kind == "vertex"] if declared else []
+    wanted["nodes"] = [given[name] for name in vertices if name in given]
+    _tell({"workers": wanted})
+    found = json.loads(sys.stdin.readline() or "null")
+    end_with_input()
+    if found is None or "failed" in found:
+        raise _NoWorkers(*(found or {"failed": ["unavailable", "the server has ended"]})["failed"])
+    if found["weight"] is not None:
+        given["weight"] = found["weight"]
+    core = _core.run_on_servers(
+        None,
+        algorithm,
+        json.dumps(given),
+        found["workers"],
+        token=token.encode(),
+        memory=order["memory"] or None,
+        threads=_cores(),
+        restarts=0,
+        progress=reporter.sink,
+    )
+    result = Result(core)
+    summary, stats = result.summary, result.stats
+    if found["unused"] and summary.get("lengths") == "unit":
+        summary = summary | {"unused_weights": found["unused"]}
+    topology = {"at": "last_commit", "commit": found["commit"], "stale": False, "seconds": 0.0}
+    topology |= {"weight": found["weight"], "missing_weights": found["unweighted"]}
+    return result, summary, stats | {"topology": topology}
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
 
 
 def main() -> None:
     order = json.loads(sys.stdin.readline())
-    end_with_input()
+    runs = _run_on_shares if order["shares"] else _run_here
     try:
-        result = _ran(order)
+        with _Reporter() as reporter:
+            result, summary, stats = runs(order, json.loads(order["parameters"]), reporter)
+    except _NoWorkers as error:
+        _tell({"failed": list(error.args)})
+        return
     except (errors.NakshiError, TypeError, ValueError) as error:
-        kinds = [kind for known, kind in _KINDS.items() if isinstance(error, known)]
-        wrong = "storage" if isinstance(error, errors.NakshiError) else "parameter"
-        _tell({"failed": [kinds[0] if kinds else wrong, str(error)]})
+        _tell({"failed": [_kind(error), str(error)]})
         return
     vertices = [vertex for _, vertex, _ in result._core.columns()]
-    _tell({"outcome": {"summary": result.summary, "stats": result.stats, "vertices": vertices}})
+    _tell({"outcome": {"summary": summary, "stats": stats, "vertices": vertices}})
     if result.columns:
         result.write("-", format="arrow")
 

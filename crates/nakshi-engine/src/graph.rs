@@ -413,18 +413,7 @@ impl Graph {
             let known = id.as_u64().filter(|&v| v < self.n as u64);
             return known.and_then(|v| VertexId::try_from(v).ok()).ok_or_else(unknown);
         };
-        let external = match id {
-            serde_json::Value::String(text) => ExternalId::Text(text.clone()),
-            serde_json::Value::Object(object) => {
-                let bytes = object.get("bytes").cloned().map(serde_json::from_value);
-                ExternalId::Bytes(bytes.and_then(std::result::Result::ok).ok_or_else(unknown)?)
-            }
-            other => match (other.as_i64(), other.as_u64()) {
-                (Some(id), _) => ExternalId::I64(id),
-                (None, Some(id)) => ExternalId::U64(id),
-                _ => return Err(unknown()),
-            },
-        };
+        let external = ExternalId::of_json(id).ok_or_else(unknown)?;
         store.ids()?.until(cx.cancel_token()).internal(&external)?.ok_or_else(unknown)
     }
 }

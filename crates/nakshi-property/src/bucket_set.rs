@@ -10,7 +10,7 @@ use std::fmt::Write;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::shard_map::{id_bytes, shard_of};
+use super::shard_map::shard_of;
 use nakshi_store::ExternalId;
 
 /// Words of a set.
@@ -21,7 +21,7 @@ pub const BUCKETS: u32 = 1024;
 
 /// The bucket of a node, by its id.
 pub fn bucket_of(id: &ExternalId) -> u32 {
-    shard_of(&id_bytes(id.clone()), BUCKETS)
+    shard_of(&id.clone().into_bytes(), BUCKETS)
 }
 
 /// Some of the buckets of a graph.
@@ -45,6 +45,13 @@ impl BucketSet {
         let bucket = bucket_of(id);
         let word = self.0.get(bucket as usize / 64).copied().unwrap_or(0);
         word >> (bucket % 64) & 1 == 1
+    }
+
+    /// The buckets of both sets.
+    #[must_use]
+    pub fn and(mut self, other: &Self) -> Self {
+        self.0.iter_mut().zip(other.0).for_each(|(word, other)| *word |= other);
+        self
     }
 
     /// The set as 128 bytes: bucket `b` is bit `b % 8` of byte `b / 8`.

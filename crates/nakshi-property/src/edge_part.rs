@@ -1,13 +1,14 @@
 //! The part of a graph that some buckets are, for a process that analyses it together with those of other parts.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufWriter, Write};
 
 use nakshi_io::CancelToken;
-use nakshi_store::{EdgePartWriter, Result, VertexId};
+use nakshi_store::{EdgePartWriter, Error, Result, VertexId};
 
 use super::bucket_set::BucketSet;
 use super::graph::PropertyGraph;
-use super::shard_map::id_bytes;
+use super::scratch;
 use super::state::GraphState;
 use super::topology::{EdgeWeight, PropertyWeights, new_list};
 
@@ -39,6 +40,23 @@ impl Named {
 }
 
 impl PropertyGraph {
+    /// Writes a part, as [`PropertyGraph::write_part`], into a file without a name beside the store.
+    ///
+    /// # Errors
+    /// As [`PropertyGraph::write_part`].
+    pub fn part_in_file(
+        &self,
+        buckets: &BucketSet,
+        weight: Option<&EdgeWeight>,
+        cancel: &CancelToken,
+    ) -> Result<(File, PartCounts)> {
+        let path = self.state().base.path();
+        let mut to = BufWriter::new(scratch::unnamed(path)?);
+        let counts = self.write_part(buckets, weight, &mut to, cancel)?;
+        let file = to.into_inner().map_err(|error| error.into_error());
+        Ok((file.map_err(|error| Error::io("write", path, error))?, counts))
+    }
+
     /// Writes the nodes of some buckets, and the edges from them. Without weights, edges between the same nodes
     /// are one; with weights, each has its own.
     ///
@@ -94,7 +112,7 @@ impl<W: Write> Part<'_, W> {
     /// Writes the id of a vertex, unless it is written.
     fn name(&mut self, v: VertexId) -> Result<()> {
         if self.named.add(v) {
-            self.to.id(v, &id_bytes(self.state.external(v.into())?))?;
+            self.to.id(v, &self.state.external(v.into())?.into_bytes())?;
         }
         Ok(())
     }

@@ -136,11 +136,11 @@ pub use check::{PropertyCheck, check};
 pub use commit_log::CommitLog;
 pub use compact::CompactReport;
 pub use condition::Condition;
+pub use edge_part::PartCounts;
 pub use entry::{
     Dealt, FragmentEntry, FragmentsEntry, LogStart, PropertyEntry, PropertyLayout, SegmentEntry,
     files_generation,
 };
-pub use edge_part::PartCounts;
 pub(crate) use entry::{SegmentDirectory, ShardDirectory};
 pub use expand::Frontier;
 pub use graph::{EdgeData, PropertyGraph};
@@ -159,7 +159,6 @@ pub use property_store::{PropertyStore, Ticket};
 pub use query_order::{QueryOrder, added_up};
 pub use record::EdgeRecord;
 pub use rule::{Rule, RuleKind, RuleTarget};
-pub(crate) use shard_map::id_bytes;
 pub use spec::{LABELS, PropertySpec};
 pub use temporal::Temporal;
 pub use topology::{EdgeWeight, Topology};

@@ -10,7 +10,6 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
 use super::graph::PropertyGraph;
 use super::record::EdgeRecord;
-use super::shard_map::id_bytes;
 use super::value::Value;
 use super::walk::Walk;
 use nakshi_store::import::{Hooks, ImportOptions, Input, Report, import};
@@ -111,7 +110,7 @@ impl ProjectedNodes {
         while count < ROWS {
             let Some(v) = self.walk.node() else { break };
             if self.wanted.as_ref().is_none_or(|nodes| nodes.contains(&v)) {
-                ids.append_value(id_bytes(self.walk.graph().state().external(v.into())?));
+                ids.append_value(self.walk.graph().state().external(v.into())?.into_bytes());
                 count += 1;
             }
         }
@@ -185,7 +184,7 @@ impl ProjectedEdges {
             let (from, to) = (u64::from(record.node()), end);
             let ends = if self.reversed { [to, from] } else { [from, to] };
             for (builder, v) in ids.iter_mut().zip(ends) {
-                builder.append_value(id_bytes(graph.state().external(v)?));
+                builder.append_value(graph.state().external(v)?.into_bytes());
             }
             if let Some(weight) = self.weight {
                 let mut bytes = Vec::new();

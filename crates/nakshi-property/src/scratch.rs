@@ -5,6 +5,8 @@
 //! for temporary files. Its owner holds a lock in it. A directory whose lock is free was left by a
 //! process that was killed, and goes when the store is opened next.
 
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use nakshi_io::write::{FileLock, default_fs};
@@ -105,6 +107,29 @@ pub(super) fn spill(store: &Path) -> Result<Spill> {
         Some(Ok(spill)) => Ok(spill),
         _ => Spill::create(&*fs, &std::env::temp_dir(), &name),
     }
+}
+
+/// The same as a plain file, for another process.
+///
+/// # Errors
+/// Those of creating it.
+pub(super) fn unnamed(store: &Path) -> Result<File> {
+    let path = std::path::absolute(store).unwrap_or_else(|_| store.to_path_buf());
+    let beside = path.parent().map(create_unnamed);
+    match beside {
+        Some(Ok(file)) => Ok(file),
+        _ => create_unnamed(&std::env::temp_dir()),
+    }
+}
+
+/// Creates a file that only this process, and those that inherit it, can open.
+fn create_unnamed(folder: &Path) -> Result<File> {
+    let path = folder.join(format!(".nakshi-{}", hex(&new_uuid())));
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true).mode(0o600);
+    let file = options.open(&path).map_err(|error| Error::io("create", &path, error))?;
+    std::fs::remove_file(&path).map_err(|error| Error::io("remove", &path, error))?;
+    Ok(file)
 }
 
 /// Where directories of a store may lie, and how their names begin.

@@ -9,7 +9,7 @@
 //! A block holds the numbers of shards bit by bit: first the lowest bits of all its nodes, then the
 //! second lowest, so that 64 nodes are compared at once.
 
-use nakshi_store::{Error, ExternalId, Result, Sink, VertexId, mix};
+use nakshi_store::{Error, Result, Sink, VertexId, mix};
 
 /// Largest number of shards of a store.
 pub(super) const MOST_SHARDS: u32 = 1024;
@@ -25,14 +25,6 @@ const PIECE: usize = 1 << 16;
 
 /// Words of a map between two rows from which a search of blocks is less work than counting on.
 const FAR: u64 = 8;
-
-/// The bytes of an id, in the form that an import reads and that is hashed.
-pub(crate) fn id_bytes(id: ExternalId) -> Vec<u8> {
-    match id {
-        ExternalId::Bytes(bytes) => bytes,
-        other => other.to_string().into_bytes(),
-    }
-}
 
 /// The shard of the node with an id, given as the bytes of its text.
 pub(super) fn shard_of(id: &[u8], shards: u32) -> u32 {

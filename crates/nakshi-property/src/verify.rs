@@ -3,7 +3,7 @@
 use nakshi_io::CancelToken;
 
 use super::base::{Base, Shard};
-use super::shard_map::{Dealing, id_bytes, shard_of};
+use super::shard_map::{Dealing, shard_of};
 use super::value::Value;
 use nakshi_store::Result;
 
@@ -52,7 +52,7 @@ impl Base {
             if u64::from(v).is_multiple_of(CANCEL_INTERVAL) {
                 cancel.check()?;
             }
-            let (found, id) = (self.dealing().shard(v), id_bytes(self.ids().external(v)?));
+            let (found, id) = (self.dealing().shard(v), self.ids().external(v)?.into_bytes());
             let shard = shard_of(&id, self.entry().shards) as usize;
             if found != shard {
                 problem(format!("node {v} is in shard {found}, its id belongs to shard {shard}"));

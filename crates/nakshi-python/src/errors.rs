@@ -112,6 +112,9 @@ fn of_cluster(error: cluster::Error) -> PyErr {
     match error {
         cluster::Error::Engine(error) => of_engine(&error),
         error @ cluster::Error::Servers { .. } => ParameterError::new_err(error.to_string()),
+        ref error @ cluster::Error::Lost { server, .. } => {
+            ClusterError::new_err((error.to_string(), server))
+        }
         error => ClusterError::new_err(error.to_string()),
     }
 }

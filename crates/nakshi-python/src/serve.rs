@@ -19,14 +19,14 @@ use crate::errors::{Failure, ParameterError};
 /// Serves a store at `listen` (host and port) until Ctrl-C. `certificate` has the files of a certificate and
 /// its key, `tokens` is the file of the clients' tokens, `users` that of users with passwords, `audit_log` the file to which logins and
 /// changes are appended, `slow_log` the seconds from which on a statement is told in the log, both with parameters if
-/// `log_parameters`, `runner` the command that runs algorithms, `bolt` is where drivers of Neo4j connect, and `http` where metrics are read. `hosts` has the
+/// `log_parameters`, `runner` the command that runs algorithms and `worker` that of a worker on the server of a share, also without encryption with `plain_runs`, `bolt` is where drivers of Neo4j connect, and `http` where metrics are read. `hosts` has the
 /// addresses of all servers of the graph, `listen` among them, and `ca` is the file with the certificates of
 /// the authority by which they trust each other; `replicas` servers have each share of the graph; `keep_log` bytes of their log are kept, and with
 /// `fetch` a store that is not there is copied from another server. `ready` is
 /// called with the addresses, whose ports the system chooses if they are 0, when the server answers.
 #[pyfunction]
 #[pyo3(signature = (path, listen, ready, *, bolt = None, http = None, json_logs = false, read_only = false, certificate = None, tokens = None, users = None,
-    audit_log = None, slow_log = None, log_parameters = false, runner = Vec::new(), hosts = None, ca = None, replicas = None, keep_log = None, memory = None, calls = None, rows = None, statement_bytes = None, request_bytes = None, time = None, csv_folder = None, fetch = false))]
+    audit_log = None, slow_log = None, log_parameters = false, runner = Vec::new(), worker = Vec::new(), plain_runs = false, hosts = None, ca = None, replicas = None, keep_log = None, memory = None, calls = None, rows = None, statement_bytes = None, request_bytes = None, time = None, csv_folder = None, fetch = false))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub fn serve_graph(
     py: Python<'_>,
@@ -44,6 +44,8 @@ pub fn serve_graph(
     slow_log: Option<f64>,
     log_parameters: bool,
     runner: Vec<String>,
+    worker: Vec<String>,
+    plain_runs: bool,
     hosts: Option<Vec<String>>,
     ca: Option<PathBuf>,
     replicas: Option<usize>,
@@ -57,15 +59,7 @@ pub fn serve_graph(
     csv_folder: Option<PathBuf>,
     fetch: bool,
 ) -> PyResult<()> {
-    let usual = Limits::default();
-    let limits = Limits {
-        calls: calls.unwrap_or(usual.calls),
-        rows: rows.unwrap_or(usual.rows),
-        statement_bytes: statement_bytes.unwrap_or(usual.statement_bytes),
-        request_bytes: request_bytes.unwrap_or(usual.request_bytes),
-        time: time.map_or(usual.time, Duration::from_secs_f64),
-        ..usual
-    };
+    let limits = limits((calls, rows), (statement_bytes, request_bytes), time);
     let certificate = certificate.map(|(chain, key)| Certificate::read(&chain, &key));
     let options = ServeOptions {
         listen: socket(listen)?,
@@ -82,6 +76,8 @@ pub fn serve_graph(
         },
         limits,
         runner,
+        worker,
+        plain_runs,
         procedures: Arc::new(Algorithms::default()),
         csv_folder,
         group: hosts.map(|hosts| group(hosts, listen, ca, replicas, keep_log)).transpose()?,
@@ -96,6 +92,23 @@ pub fn serve_graph(
         told.map_err(|error| Failure::Other(error.to_string()))?;
         Ok(server.run(&call.cancel)?)
     })
+}
+
+/// The limits of a server: numbers of calls and rows, bytes of a statement and of a request, seconds of a call.
+fn limits(
+    (calls, rows): (Option<usize>, Option<usize>),
+    (statement_bytes, request_bytes): (Option<u64>, Option<usize>),
+    time: Option<f64>,
+) -> Limits {
+    let usual = Limits::default();
+    Limits {
+        calls: calls.unwrap_or(usual.calls),
+        rows: rows.unwrap_or(usual.rows),
+        statement_bytes: statement_bytes.unwrap_or(usual.statement_bytes),
+        request_bytes: request_bytes.unwrap_or(usual.request_bytes),
+        time: time.map_or(usual.time, Duration::from_secs_f64),
+        ..usual
+    }
 }
 
 /// Where a server listens: for clients, for drivers, and for HTTP.

@@ -218,7 +218,28 @@ impl Gateway {
         self.placement.share_of(self.own).map(|share| self.named(share))
     }
 
-    fn named(&self, share: usize) -> v1::Share {
+    /// Which servers have what.
+    pub(crate) fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// Place of this server.
+    pub(crate) fn own(&self) -> usize {
+        self.own
+    }
+
+    /// The servers of a share, in the order in which they are asked for something that takes long.
+    pub(crate) fn servers_of(&self, share: usize) -> Vec<usize> {
+        self.chosen(self.placement.servers(share), None)
+    }
+
+    /// The connection of this thread to a server by its place.
+    pub(crate) fn stub_of(&self, server: usize) -> Result<Stub> {
+        self.stub(&self.servers.get(server).ok_or_else(no_server)?.address)
+    }
+
+    /// The name of a share.
+    pub(crate) fn named(&self, share: usize) -> v1::Share {
         v1::Share { number: share as u32, of: self.placement.shares() as u32 }
     }
 

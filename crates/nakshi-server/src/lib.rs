@@ -8,7 +8,8 @@
 //! - [`v1`] has the messages, from `proto/nakshi/v1/graph.proto`
 //!
 //! The modules inside: `wire` translates ids, values and changes into messages and back, `answer` runs a
-//! query, `runs` runs an algorithm in a process of its own, `copies` sends whole stores and `fetch` receives them, `parts` cuts long answers, `session` runs a
+//! query, `runs` runs an algorithm in a process of its own, `recruiting` begins its workers on the servers of all shares, on each of
+//! which `work` has one, `copies` sends whole stores and `fetch` receives them, `parts` cuts long answers, `session` runs a
 //! transaction step by step, and `service` joins
 //! them to the interface. `outcomes` remembers what became of
 //! commits, so that a repeated one is not made twice. `running` has the transactions that are open, and `journal` writes down what
@@ -49,6 +50,7 @@ mod parts;
 mod placement;
 mod queries;
 mod query_api;
+mod recruiting;
 mod remote_transaction;
 mod replication;
 pub mod requests;
@@ -61,6 +63,7 @@ mod session;
 mod streams;
 mod users;
 mod wire;
+mod work;
 
 pub use access::{Certificate, Role, Tokens};
 pub use asking::RemoteRows;

@@ -44,6 +44,7 @@ use crate::served::{CHECKS, Served};
 use crate::service::Service;
 use crate::users::Users;
 use crate::v1::graph_server::GraphServer;
+use crate::work::Workplace;
 
 /// How long running calls may go on when the server ends.
 const GRACE: Duration = Duration::from_secs(10);
@@ -84,6 +85,11 @@ pub struct ServeOptions {
     pub group: Option<GroupOptions>,
     /// The command that runs an algorithm, which the package of Python has; empty for none.
     pub runner: Vec<String>,
+    /// The command of a worker of such a run, for runs on the servers of all shares; empty for none.
+    pub worker: Vec<String>,
+    /// True if servers with certificates take part in runs on all shares, whose workers do not encrypt what they
+    /// send each other.
+    pub plain_runs: bool,
     /// Procedures that queries in Cypher can call.
     pub procedures: Arc<dyn Procedures>,
     /// The folder that `LOAD CSV` may read from; none without it.
@@ -104,6 +110,8 @@ impl Default for ServeOptions {
             limits: Limits::default(),
             group: None,
             runner: Vec::new(),
+            worker: Vec::new(),
+            plain_runs: false,
             procedures: Arc::new(NoProcedures),
             csv_folder: None,
         }
@@ -309,7 +317,7 @@ pub(crate) fn serve_as(
     (group, gateway, bolt): (Option<Arc<Group>>, Option<Arc<Gateway>>, Option<String>),
     cancel: &CancelToken,
 ) -> Served {
-    let limits = options.limits;
+    let (limits, workplace) = (options.limits, workplace(&options));
     let running = Running::new(&journal);
     let mut database = Database::new(Arc::clone(&store))
         .with_transactions(options.procedures, Arc::clone(&running) as _);
@@ -338,6 +346,8 @@ pub(crate) fn serve_as(
         pipelines: Arc::new(Semaphore::new(limits.calls)),
         runner: options.runner,
         runs: Arc::new(Semaphore::new(1)),
+        workplace,
+        works: Arc::new(Semaphore::new(1)),
         copies: Arc::new(Semaphore::new(1)),
         connections: 0.into(),
         metrics: Metrics::new(group.is_some()),
@@ -355,6 +365,17 @@ fn peers(options: &ServeOptions) -> Result<Option<Peers>> {
     let Some(group) = &options.group else { return Ok(None) };
     let token = options.tokens.as_ref().map(Tokens::of_servers).transpose()?;
     Ok(Some(Peers { ca: group.ca.clone(), token }))
+}
+
+/// How this server has workers of runs on all shares begin, if it does.
+fn workplace(options: &ServeOptions) -> Option<Workplace> {
+    let group = options.group.as_ref()?;
+    if options.worker.is_empty() || (group.ca.is_some() && !options.plain_runs) {
+        return None;
+    }
+    let (host, _) = group.servers.get(group.own)?.rsplit_once(':')?;
+    let (command, listen) = (options.worker.clone(), options.listen.ip());
+    Some(Workplace { command, listen, host: host.to_owned() })
 }
 
 /// Host and port at which drivers find a server that listens at `bolt`: by the name that the others have for it,

@@ -27,6 +27,7 @@ use crate::running::{Running, Shown};
 use crate::users::Users;
 use crate::v1::{self, Answer, QueryRequest};
 use crate::wire;
+use crate::work::Workplace;
 
 /// Passwords that are checked at the same time; each takes 19 MiB of memory.
 pub(crate) const CHECKS: usize = 2;
@@ -56,11 +57,14 @@ pub(crate) struct Served {
     /// Set when the server ends.
     pub(crate) cancel: CancelToken,
     pub(crate) calls: Arc<Semaphore>,
-    /// The command that runs an algorithm; empty for none. One runs at a time.
     /// Places for pipelines, of which those without a query are not among the running calls.
     pub(crate) pipelines: Arc<Semaphore>,
+    /// The command that runs an algorithm; empty for none. One runs at a time.
     pub(crate) runner: Vec<String>,
     pub(crate) runs: Arc<Semaphore>,
+    /// How workers of runs on all shares begin here, if they may; one at a time.
+    pub(crate) workplace: Option<Workplace>,
+    pub(crate) works: Arc<Semaphore>,
     /// A place for the copy of the store that a client gets.
     pub(crate) copies: Arc<Semaphore>,
     pub(crate) connections: AtomicU64,
@@ -114,6 +118,14 @@ impl Served {
         self.gateway.as_ref().and_then(|gateway| gateway.share())
     }
 
+    /// Refuses what is for a server with another share: lists of servers can differ for a while.
+    pub(crate) fn refuse_other_share(&self, wanted: Option<v1::Share>) -> Result<()> {
+        if wanted.is_none_or(|wanted| self.share() == Some(wanted)) {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Unavailable, "this server has another share of the graph"))
+    }
+
     /// Refuses what needs the whole graph if this server has a share of it.
     ///
     /// # Errors
@@ -158,6 +170,12 @@ impl Served {
         self.journal.tell(shown.asker(), &told);
     }
 
+    /// The state after a commit, as long as it is kept.
+    pub(crate) fn state_after(&self, commit: u64) -> Result<PropertyGraph> {
+        let newest = self.store.snapshot();
+        if newest.commit() == commit { Ok(newest) } else { self.kept.find(commit) }
+    }
+
     /// The state that a query reads, which is kept if the query asks for it.
     fn state(&self, request: &QueryRequest) -> Result<PropertyGraph> {
         let newest = self.store.snapshot();
@@ -199,10 +217,7 @@ impl Served {
             _ => 0,
         };
         request.at_least = request.at_least.max(newest);
-        if request.share.is_some_and(|share| self.share() != Some(share)) {
-            let what = "this server has another share of the graph";
-            return Err(Error::new(ErrorKind::Unavailable, what));
-        }
+        self.refuse_other_share(request.share)?;
         self.catch_up(request.at_least).await?;
         let Some(gateway) = self.gateway.as_ref().filter(|_| !request.alone) else {
             return self.answer_here(request, place, parts::cut).await;

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use nakshi_io::CancelToken;
 use nakshi_query::{Class, Map, Options};
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::task::JoinSet;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -17,9 +19,10 @@ use crate::cypher;
 use crate::error::{Error, ErrorKind, Result};
 use crate::journal::{Told, Watched};
 use crate::outcomes::{Attempt, Outcome, id_of};
+use crate::recruiting::{Wanted, recruit};
 use crate::replication::Group;
 use crate::running::{Shown, TERMINATED};
-use crate::runs;
+use crate::runs::{self, Input};
 use crate::served::{AGAIN, Served, aside};
 use crate::session::{self, Session, fault};
 use crate::streams::{REPLIES, Replies, reply_by, within};
@@ -32,7 +35,7 @@ use crate::v1::{
     Answer, BackupReply, BackupRequest, Commit, CommitAsyncReply, CommitReply, CommitRequest,
     CypherReply, CypherRequest, Fault, NewEdgeNumbersReply, NewEdgeNumbersRequest, PipelineReply,
     QueryRequest, ResolveReply, ResolveRequest, RunReply, RunRequest, StatusReply, StatusRequest,
-    Step, StepReply,
+    Step, StepReply, WorkReply, WorkRequest,
 };
 use crate::wire;
 
@@ -79,14 +82,36 @@ impl Served {
     /// A place among the running calls.
     fn place(&self) -> Result<Arc<OwnedSemaphorePermit>> {
         let place = Arc::clone(&self.calls).try_acquire_owned();
-        place.map(Arc::new).map_err(|_| self.too_many_calls())
+        place.map(Arc::new).map_err(|_| self.limits.too_many_calls())
     }
 
-    fn too_many_calls(&self) -> Error {
-        Error::new(
-            ErrorKind::Overloaded,
-            format!("the server answers {} calls already; try again later", self.limits.calls),
-        )
+    /// What begins the workers of a run on the servers of all shares, if it is to run there.
+    fn recruiter(
+        self: &Arc<Self>,
+        request: &RunRequest,
+    ) -> Option<impl Fn(Wanted, Input) -> JoinSet<()> + Send + use<>> {
+        let gateway = self.gateway.clone().filter(|_| request.workers == 0)?;
+        self.workplace.as_ref()?;
+        let (served, here) = (Arc::clone(self), Handle::current());
+        Some(move |wanted, input: Input| {
+            let (served, gateway) = (Arc::clone(&served), Arc::clone(&gateway));
+            // It ends when this is dropped.
+            let mut recruiting = JoinSet::new();
+            let recruit = async move {
+                let graph = served.store.snapshot();
+                served.kept.keep(graph.commit(), &graph);
+                match recruit(&gateway, &graph, wanted).await {
+                    Ok(recruited) => {
+                        let _ = input.tell(&recruited.told);
+                        std::future::pending::<()>().await;
+                        drop(recruited);
+                    }
+                    Err(error) => input.fail(&error),
+                }
+            };
+            recruiting.spawn_on(recruit, &here);
+            recruiting
+        })
     }
 
     /// Writes a commit down that was made, or failed.
@@ -366,6 +391,7 @@ impl Graph for Service {
     type CommitAsyncStream = Replies<CommitAsyncReply>;
     type TransactStream = Replies<StepReply>;
     type RunStream = Replies<RunReply>;
+    type WorkStream = Replies<WorkReply>;
     type CypherStream = Replies<CypherReply>;
     type BackupStream = Replies<BackupReply>;
 
@@ -391,7 +417,7 @@ impl Graph for Service {
         let (replies, answered) = mpsc::channel(ANSWERS);
         let (served, mut queries) = (Arc::clone(&self.0), request.into_inner());
         let open = Arc::clone(&served.pipelines).try_acquire_owned();
-        let open = open.map_err(|_| served.too_many_calls())?;
+        let open = open.map_err(|_| served.limits.too_many_calls())?;
         tokio::spawn(async move {
             let (_open, mut place) = (open, Some(admitted.place));
             // The client has gone if nothing more comes, or nobody takes a reply.
@@ -514,13 +540,42 @@ impl Graph for Service {
         })?;
         served.catch_up(request.at_least).await?;
         let idle = served.limits.idle;
+        let recruits = served.recruiter(&request);
         let work = move |takes: &dyn Fn(RunReply) -> bool| {
             let (_place, _alone, began) = (admitted.place, alone, Instant::now());
-            let ran = runs::run(&served.runner, served.store.path(), &request, takes);
+            let ran = runs::run(&served.runner, served.store.path(), &request, recruits, takes);
             served.count("run", began, &ran);
             ran
         };
         Ok(Response::new(reply_by(idle, CancelToken::new(), work)))
+    }
+
+    async fn work(
+        &self,
+        mut request: Request<WorkRequest>,
+    ) -> Result<Response<Self::WorkStream>, Status> {
+        let admitted = Self::admitted(&mut request)?;
+        let (served, request) = (Arc::clone(&self.0), request.into_inner());
+        if admitted.asker.identity.role != Role::Server {
+            return Err(denied("workers of a run are for the other servers alone").into());
+        }
+        served.refuse_other_share(request.share)?;
+        let alone = Arc::clone(&served.works).try_acquire_owned().map_err(|_| {
+            let what = "a server takes part in another algorithm; try again when it has ended";
+            Error::new(ErrorKind::Overloaded, what)
+        })?;
+        served.catch_up(request.commit).await?;
+        let graph = served.state_after(request.commit)?;
+        let (idle, stops) = (served.limits.idle, served.cancel.child());
+        let stopping = stops.clone();
+        let work = move |takes: &dyn Fn(WorkReply) -> bool| {
+            let (_place, _alone, began) = (admitted.place, alone, Instant::now());
+            let workplace = served.workplace.as_ref().ok_or_else(runs::unable);
+            let worked = workplace.and_then(|place| place.work(&graph, request, &stops, takes));
+            served.count("work", began, &worked);
+            worked
+        };
+        Ok(Response::new(reply_by(idle, stopping, work)))
     }
 
     async fn cypher(

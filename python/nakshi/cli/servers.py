@@ -124,6 +124,12 @@ _WORD = 2.0
     metavar="SECONDS",
     help="For a call [60].",
 )
+@click.option(
+    "--plain-runs",
+    is_flag=True,
+    help="With --certificate and --replicas: let algorithms run on the servers of all shares, whose workers send "
+    "each other ids and values without encryption [they run on the server that is asked].",
+)
 @options.word("--log", ["text", "json"], "Lines on standard error [text].")
 @click.option("--json", "as_json", is_flag=True, help="Print the address as one JSON object.")
 def serve(
@@ -181,6 +187,7 @@ def serve(
             certificate=None if certificate is None or key is None else (certificate, key),
             slow_log=None if slow_log is None else slow_log / 1000,
             runner=[sys.executable, "-m", "nakshi.served_run"],
+            worker=[sys.executable, "-m", "nakshi.served_worker"],
             hosts=None if hosts is None else read_hosts(hosts, removed=True),
             replicas=replicas,
             calls=max_calls,
@@ -258,6 +265,7 @@ _EACH = (
     "max_memory",
     "max_request",
     "timeout",
+    "plain_runs",
     "log",
 )
 

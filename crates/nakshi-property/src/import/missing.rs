@@ -7,7 +7,6 @@ use nakshi_io::CancelToken;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::super::shard_map::id_bytes;
 use super::feed::Tables;
 use nakshi_store::{
     AttributeColumn, Direction, Error, ExternalId, IdMap, ListStream, Result, Store, VertexId,
@@ -280,7 +279,7 @@ impl<'s> ListedRows<'s> {
             let Some(rows) = &list.values else { return Ok(()) };
             let [source, target] = &mut ids;
             let from = listed.contains(list.vertex);
-            let id = if from { id_bytes(map.external(list.vertex)?) } else { Vec::new() };
+            let id = if from { map.external(list.vertex)?.into_bytes() } else { Vec::new() };
             for (i, &end) in list.neighbours.iter().enumerate() {
                 let row = rows.bits(i);
                 if row >= nodes && !(from && listed.contains(end)) {
@@ -289,7 +288,7 @@ impl<'s> ListedRows<'s> {
                 source.append_value(&id);
                 match end == list.vertex {
                     true => target.append_value(&id),
-                    false => target.append_value(id_bytes(map.external(end)?)),
+                    false => target.append_value(map.external(end)?.into_bytes()),
                 }
                 numbers.append_value(row.cast_signed());
             }

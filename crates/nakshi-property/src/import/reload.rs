@@ -10,7 +10,6 @@ use super::super::parts::EdgeLocation;
 use super::super::record::EdgeRecord;
 use super::super::rule::Rule;
 use super::super::schema::encoded_number;
-use super::super::shard_map::id_bytes;
 use super::super::walk::Walk;
 use super::cell::InferredProperties;
 use super::header::TableKind;
@@ -103,7 +102,7 @@ impl Reload {
             if !own && state.num_nodes() > FEW {
                 continue;
             }
-            row.source = id_bytes(id);
+            row.source = id.into_bytes();
             for (property, value) in state.values_of(v)?.into_iter().filter(|_| own) {
                 InferredProperties::copy(property, &value, &mut row.values);
             }
@@ -121,7 +120,7 @@ impl Reload {
             let target = state.external(place.end()?)?;
             let own = |buckets: &BucketSet| buckets.has(&source) || buckets.has(&target);
             if self.buckets.as_ref().is_none_or(own) {
-                (row.source, row.target) = (id_bytes(source), id_bytes(target));
+                (row.source, row.target) = (source.into_bytes(), target.into_bytes());
                 return Self::rest(record, &place, row).map(|()| true);
             }
         }

@@ -87,6 +87,30 @@ pub fn compare_decimal(a: &[u8], b: &[u8]) -> Ordering {
 }
 
 impl ExternalId {
+    /// The bytes of the id's text, in the form that an import reads.
+    pub fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            other => other.to_string().into_bytes(),
+        }
+    }
+
+    /// The id in JSON: an integer, text (also for integers of more than 64 bits), or `{"bytes": [...]}` for one
+    /// that is not UTF-8. `None` for anything else.
+    pub fn of_json(id: &serde_json::Value) -> Option<Self> {
+        Some(match id {
+            serde_json::Value::String(text) => Self::Text(text.clone()),
+            serde_json::Value::Object(object) => {
+                Self::Bytes(serde_json::from_value(object.get("bytes")?.clone()).ok()?)
+            }
+            other => match (other.as_i64(), other.as_u64()) {
+                (Some(id), _) => Self::I64(id),
+                (None, Some(id)) => Self::U64(id),
+                _ => return None,
+            },
+        })
+    }
+
     /// Returns the id in the form in which a store of `kind` would hold it, if it can.
     pub(crate) fn in_kind(&self, kind: IdKind) -> Option<Self> {
         // The most frequent cases, without a detour over text.

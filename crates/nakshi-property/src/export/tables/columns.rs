@@ -17,7 +17,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
-use crate::{PropertyType, Scalar, Temporal, Value, id_bytes};
+use crate::{PropertyType, Scalar, Temporal, Value};
 use nakshi_io::CancelToken;
 use nakshi_store::export::OutputFile;
 use nakshi_store::{Error, ExternalId, Result};
@@ -68,7 +68,7 @@ impl Columnar {
         let value = match (id, self.columns.get(self.column)) {
             (ExternalId::I64(id), Some(ColumnBuffer::Int(_))) => Value::Int(*id),
             (ExternalId::U64(id), Some(ColumnBuffer::Int(_))) => Value::Int(id.cast_signed()),
-            (id, Some(ColumnBuffer::Bytes(_))) => Value::Bytes(id_bytes(id.clone())),
+            (id, Some(ColumnBuffer::Bytes(_))) => Value::Bytes(id.clone().into_bytes()),
             (id, _) => Value::String(id.to_string()),
         };
         self.value(&value)

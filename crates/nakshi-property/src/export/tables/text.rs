@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use crate::{PropertyType, Value, id_bytes};
+use crate::{PropertyType, Value};
 use nakshi_io::CancelToken;
 use nakshi_store::export::OutputFile;
 use nakshi_store::{Error, ExternalId, Result};
@@ -52,7 +52,7 @@ impl TextTable {
 
     /// Appends a field with an id.
     pub fn id(&mut self, id: &ExternalId) -> Result<()> {
-        self.field.extend_from_slice(&id_bytes(id.clone()));
+        self.field.extend_from_slice(&id.clone().into_bytes());
         self.put(false)
     }
 
