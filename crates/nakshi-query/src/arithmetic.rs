@@ -205,7 +205,12 @@ fn moved_datetime(at: &DateTime, duration: Duration) -> Option<DateTime> {
 /// An expression that is none, or too large.
 pub(crate) fn matches(text: &str, pattern: &str) -> Result<bool> {
     let whole = RegexBuilder::new(&format!("^(?:{pattern})$")).size_limit(REGEX).build();
-    let whole = whole
-        .map_err(|_| QueryError::of_argument(format!("'{pattern}' is no regular expression")))?;
+    let whole = whole.map_err(|error| {
+        let what = match error {
+            regex::Error::CompiledTooBig(_) => "takes too much memory as a regular expression",
+            _ => "is no regular expression",
+        };
+        QueryError::of_argument(format!("'{pattern}' {what}"))
+    })?;
     Ok(whole.is_match(text))
 }

@@ -192,6 +192,20 @@ struct Inner {
     position: Option<Position>,
 }
 
+/// Most bytes of a message, about.
+const LONGEST: usize = 2000;
+
+/// A message that quotes a value of any size, without its middle if it is long: the reason is at its end.
+fn brief(message: String) -> String {
+    if message.len() <= LONGEST {
+        return message;
+    }
+    let at = |byte: usize| (byte..message.len()).find(|byte| message.is_char_boundary(*byte));
+    let ends = at(3 * LONGEST / 4).zip(at(message.len() - LONGEST / 4));
+    let ends = ends.and_then(|(head, tail)| message.get(..head).zip(message.get(tail..)));
+    ends.map_or_else(String::new, |(head, tail)| format!("{head} ... {tail}"))
+}
+
 /// Result of this crate.
 pub type Result<T, E = QueryError> = std::result::Result<T, E>;
 
@@ -199,7 +213,7 @@ impl QueryError {
     /// An error that was found while a query ran. `detail` is the name that the compatibility kit has
     /// for it.
     pub fn run(class: Class, detail: &'static str, message: impl Into<String>) -> Self {
-        let message = message.into();
+        let message = brief(message.into());
         Self(Box::new(Inner { class, phase: Phase::Run, detail, message, position: None }))
     }
 
@@ -211,7 +225,7 @@ impl QueryError {
         place: Option<(&str, usize)>,
     ) -> Self {
         let position = place.map(|(text, byte)| Position::of(text, byte));
-        let message = message.into();
+        let message = brief(message.into());
         Self(Box::new(Inner { class, phase: Phase::Compile, detail, message, position }))
     }
 
@@ -315,5 +329,22 @@ impl From<nakshi_store::Error> for QueryError {
             _ => "Store",
         };
         QueryError::run(class, detail, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_message_keeps_its_ends() {
+        let short = QueryError::of_argument("'x' is no number");
+        assert_eq!(short.message(), "'x' is no number");
+        for value in ["x".repeat(1 << 20), "é".repeat(5000)] {
+            let error = QueryError::of_argument(format!("'{value}' is no number"));
+            assert!(error.message().len() < LONGEST + 10);
+            assert!(error.message().starts_with(&value[..1000]), "{error:?}");
+            assert!(error.message().ends_with("' is no number"), "{error:?}");
+        }
     }
 }
