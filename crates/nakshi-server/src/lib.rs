@@ -45,6 +45,7 @@ mod login;
 mod logs;
 mod metrics;
 mod outcomes;
+mod paces;
 mod packstream;
 mod parts;
 mod placement;

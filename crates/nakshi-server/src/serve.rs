@@ -37,6 +37,7 @@ use crate::journal::{Journal, JournalOptions};
 use crate::limits::{KeptStates, Limits};
 use crate::metrics::Metrics;
 use crate::outcomes::Outcomes;
+use crate::paces::Paces;
 use crate::replication::v1::replica_server::ReplicaServer;
 use crate::replication::{Group, GroupOptions};
 use crate::running::Running;
@@ -351,6 +352,7 @@ pub(crate) fn serve_as(
         copies: Arc::new(Semaphore::new(1)),
         connections: 0.into(),
         metrics: Metrics::new(group.is_some()),
+        paces: Paces::default(),
         outcomes: Outcomes::default(),
         bolt,
         group,

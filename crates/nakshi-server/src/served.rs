@@ -21,10 +21,12 @@ use crate::limits::{KeptStates, Limits};
 use crate::logs;
 use crate::metrics::{Metrics, Numbers, Shipped};
 use crate::outcomes::Outcomes;
+use crate::paces::{Kind, Paces};
 use crate::parts;
 use crate::replication::Group;
 use crate::running::{Running, Shown};
 use crate::users::Users;
+use crate::v1::query_request::Query;
 use crate::v1::{self, Answer, QueryRequest};
 use crate::wire;
 use crate::work::Workplace;
@@ -69,6 +71,8 @@ pub(crate) struct Served {
     pub(crate) copies: Arc<Semaphore>,
     pub(crate) connections: AtomicU64,
     pub(crate) metrics: Metrics,
+    /// How long searches take.
+    pub(crate) paces: Paces,
     pub(crate) outcomes: Outcomes,
     /// Host and port at which drivers find this server, if they do.
     pub(crate) bolt: Option<String>,
@@ -192,6 +196,7 @@ impl Served {
 
     pub(crate) fn answer(&self, request: QueryRequest) -> Result<Answer> {
         let (began, call) = (Instant::now(), name(&request));
+        let kind = request.query.as_ref().and_then(Kind::of);
         let answered = self.state(&request).and_then(|graph| {
             let query = wire::needed(request.query, "query that is known")?;
             let graph = match &request.buckets[..] {
@@ -202,6 +207,9 @@ impl Served {
             };
             answer::answer(&graph, query, &self.limits, &self.cancel)
         });
+        if let Some(kind) = kind {
+            self.paces.note(kind, began.elapsed());
+        }
         self.count(call, began, &answered);
         answered
     }
@@ -229,6 +237,11 @@ impl Served {
         answered.map(parts::cut)
     }
 
+    /// Returns true for a query that takes less than another thread would.
+    fn is_short(&self, query: &Query) -> bool {
+        answer::is_short(query) || Kind::of(query).is_some_and(|kind| self.paces.are_short(kind))
+    }
+
     /// Answers a short query on this thread, and any other one on a thread of its own; `f` gets the answer there.
     pub(crate) async fn answer_here<T: Send + 'static>(
         self: &Arc<Self>,
@@ -237,7 +250,7 @@ impl Served {
         f: fn(Answer) -> T,
     ) -> Result<T> {
         let served = Arc::clone(self);
-        if request.query.as_ref().is_some_and(answer::is_short) {
+        if request.query.as_ref().is_some_and(|query| served.is_short(query)) {
             let alone = request.alone;
             let answer = served.answer(request)?;
             // Another server does not wait for this one alone.
