@@ -1,4 +1,4 @@
-"""A graph dealt to servers: what is sent for a query that goes to its data, its processor time, and lost servers.
+"""A graph dealt to servers: what is sent for a query, its processor time, lost servers, and algorithms.
 
     bench/property/shared.py                                # scale 16
     bench/property/shared.py --scale 10 --queries 50
@@ -14,6 +14,7 @@ Writes docs/results/shared.md.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import random
 import sys
@@ -36,6 +37,8 @@ from property.replicated import Client, all_of, gaps
 WHOLE = 3
 #: Numbers of shares that are compared.
 SHARES = (1, 8)
+#: Workers of an algorithm.
+WORKERS = 2
 #: Ticks of the system's clock for processor time, in a second.
 TICKS = os.sysconf("SC_CLK_TCK")
 #: Seconds for which servers without queries are watched.
@@ -288,10 +291,43 @@ def failover(study: Study) -> None:
     study.section("Servers killed", head, rows, note)
 
 
+def algorithms(study: Study) -> None:
+    """Adds the time of algorithms on the servers of shares, and in as many processes of one machine."""
+    rows = []
+    with study.serving(WORKERS) as servers:
+        for name in ("pagerank", "wcc"):
+            ways: list[dict[str, int]] = [{"workers": WORKERS}, {}]
+            seconds: list[list[float]] = [[], []]
+            found: list[dict[Any, float]] = [{}, {}]
+            for _ in range(study.options.runs):
+                for place, way in enumerate(ways):
+                    began = time.monotonic()
+                    result = servers.graph.run(name, **way)
+                    seconds[place].append(time.monotonic() - began)
+                    found[place] = result.to_dict()
+            here, there = found
+            assert here.keys() == there.keys(), name
+            assert all(math.isclose(value, there[id], rel_tol=1e-9) for id, value in here.items())
+            one, shares = map(measure.median, seconds)
+            rows.append([name, f"{one:.2f}", f"{shares:.2f}", f"{shares / one:.2f}x"])
+    head = [
+        "Algorithm, seconds",
+        f"{WORKERS} processes of one server",
+        f"{WORKERS} shares",
+        "ratio",
+    ]
+    note = (
+        "whole calls; the lists of the first are those of a compaction, and the shares write and number theirs; "
+        "answers compared, within 1e-9"
+    )
+    study.section("Algorithms", head, rows, note)
+
+
 PARTS: dict[str, Callable[[Study], None]] = {
     "shipped": shipped,
     "processor": processor,
     "failover": failover,
+    "algorithms": algorithms,
 }
 
 

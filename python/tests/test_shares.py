@@ -6,8 +6,10 @@ import os
 import random
 import re
 import signal
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -244,6 +246,41 @@ def test_a_share_without_servers_is_answered_from_the_whole(accounts: Path) -> N
             stack.enter_context(stopped(one["pid"]))
         audit(graph, 200)
         assert graph.get_node_property(7, "kind") == "account"
+
+
+def test_a_node_that_many_ask_for_has_more_servers(accounts: Path) -> None:
+    """Those with the whole graph help the two that have its share, before these count as away."""
+    with seven(accounts, "--http", "127.0.0.1:0") as server:
+        stop = threading.Event()
+
+        def helped() -> int:
+            return int(server.metrics().get('nakshi_calls_total{call="part",outcome="ok"}', 0))
+
+        def ask(_: int) -> None:
+            with nakshi.connect(server.address) as graph:
+                while not stop.is_set():
+                    assert graph.get_node_property(7, "kind") == "account"
+
+        with nakshi.connect(server.address) as graph:
+            for _ in range(200):
+                graph.get_node_property(7, "kind")
+        assert helped() == 0
+        pids = [one["pid"] for one in sharing(server.address)]
+        with ThreadPoolExecutor(32) as clients:
+            asked = clients.map(ask, range(32))
+            try:
+                turns = 0
+                while helped() == 0:
+                    assert turns < 20
+                    turns += 1
+                    with ExitStack() as stack:
+                        for pid in pids:
+                            stack.enter_context(stopped(pid))
+                        # A server that says nothing for 1.5 seconds is away.
+                        time.sleep(0.5)
+            finally:
+                stop.set()
+            list(asked)
 
 
 def test_replicas_belong_to_several_servers(accounts: Path) -> None:

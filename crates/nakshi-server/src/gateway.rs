@@ -37,6 +37,8 @@ const WATCH: (Duration, Duration) = (Duration::from_millis(500), Duration::from_
 const HEDGE: Duration = Duration::from_millis(50);
 /// Name under which edges are sorted by their time, if they have no such property.
 const TIME: &str = "timestamp";
+/// Queries of this server that each server of a share has under way, from which on those with the whole graph help.
+const BUSY: usize = 8;
 /// Time for which a server that did not answer is asked last.
 const AWAY: Duration = Duration::from_secs(2);
 
@@ -117,6 +119,7 @@ impl Asked {
 /// The node of which a query asks, if it is one.
 fn node_of(query: &Query) -> Option<&v1::Id> {
     match query {
+        Query::NodeProperties(query) if query.ids.len() == 1 => query.ids.first(),
         Query::NodePart(query) => query.id.as_ref(),
         Query::Records(query) => query.id.as_ref(),
         Query::RecordRange(query) => query.id.as_ref(),
@@ -322,9 +325,18 @@ impl Gateway {
         if self.placement.share_of(self.own) == Some(share) {
             return asked.here.answer(request).await;
         }
+        let servers = self.chosen(self.placement.servers(share), fixed);
+        // Only servers with shares keep earlier states for others.
+        if request.commit.is_none()
+            && let Some(helper) = self.helper(&servers)
+        {
+            match self.ask_helper(asked, helper, request.clone()).await {
+                Err(error) if error.kind == ErrorKind::Unavailable => {}
+                answered => return answered,
+            }
+        }
         // A server that was started with another list has another share.
         let request = QueryRequest { share: Some(self.named(share)), ..request };
-        let servers = self.chosen(self.placement.servers(share), fixed);
         let (mut rest, mut error) = (&servers[..], no_server());
         if servers.iter().all(|server| self.is_away(*server)) {
             return Err(error);
@@ -342,6 +354,39 @@ impl Gateway {
         self.ask_in_turn(asked, rest, request, error).await
     }
 
+    /// A server with the whole graph that helps the servers of a share, if all of these are busy, and it has far
+    /// less to do: nodes that many ask for have more servers then.
+    fn helper(&self, servers: &[usize]) -> Option<usize> {
+        let least = servers.iter().map(|server| self.running(*server)).min()?;
+        if least < BUSY {
+            return None;
+        }
+        let all = 0..self.placement.whole();
+        let awake = all.filter(|server| !self.is_away(*server));
+        // This server needs no request.
+        let helper = awake.min_by_key(|server| (self.running(*server), *server != self.own))?;
+        (2 * self.running(helper) < least).then_some(helper)
+    }
+
+    async fn ask_helper(
+        &self,
+        asked: &Asked,
+        helper: usize,
+        request: QueryRequest,
+    ) -> Result<Answer> {
+        if helper != self.own {
+            return self.call(asked, helper, request).await;
+        }
+        let own = self.servers.get(helper).ok_or_else(no_server)?;
+        let _running = Running::begin(&own.running);
+        asked.here.answer(request).await
+    }
+
+    /// Queries that a server has not answered yet.
+    fn running(&self, server: usize) -> usize {
+        self.servers.get(server).map_or(0, |server| server.running.load(Relaxed))
+    }
+
     /// Servers in the order in which they are asked: those first that have answered lately, and of two chosen at
     /// random the one with fewer queries (Mitzenmacher, "The Power of Two Choices", 2001).
     fn chosen(&self, servers: &[usize], fixed: Option<u64>) -> Vec<usize> {
@@ -351,10 +396,7 @@ impl Gateway {
         chosen.rotate_left((fixed.unwrap_or_else(random) % count) as usize);
         if fixed.is_none() && count > 1 {
             let second = 1 + (random() % (count - 1)) as usize;
-            let running = |at: usize| {
-                let server = chosen.get(at).and_then(|server| self.servers.get(*server));
-                server.map_or(0, |server| server.running.load(Relaxed))
-            };
+            let running = |at: usize| chosen.get(at).map_or(0, |server| self.running(*server));
             if running(second) < running(0) {
                 chosen.swap(0, second);
             }
@@ -661,5 +703,50 @@ async fn hedged([first, second]: [impl Future<Output = Result<Answer>>; 2]) -> R
     tokio::select! {
         answered = &mut first => if failed(&answered) { second.await } else { answered },
         answered = &mut second => if failed(&answered) { first.await } else { answered },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three servers with the whole graph, of which this is the second, and two shares on two servers each.
+    fn gateway() -> Arc<Gateway> {
+        let servers: Vec<String> = (0..7).map(|port| format!("127.0.0.1:{port}")).collect();
+        let placement = Placement::new(7, Some(2));
+        let time = Duration::from_secs(1);
+        Gateway::new(placement, &servers, 1, Peers::default(), time).unwrap()
+    }
+
+    fn set(gateway: &Gateway, running: [usize; 7]) {
+        for (server, running) in gateway.servers.iter().zip(running) {
+            server.running.store(running, Relaxed);
+        }
+    }
+
+    /// Seen red with a helper that has as much to do.
+    #[test]
+    fn busy_servers_of_a_share_are_helped() {
+        let gateway = gateway();
+        let share = gateway.placement.servers(0).to_vec();
+        assert_eq!(share, [3, 5]);
+        for (running, helper) in [
+            ([0, 0, 0, 0, 0, 0, 0], None),
+            // One of them has time.
+            ([0, 0, 0, 90, 0, 7, 0], None),
+            ([0, 0, 0, 8, 0, 8, 0], Some(1)),
+            // The other share does not matter.
+            ([0, 0, 0, 7, 50, 7, 50], None),
+            ([0, 2, 1, 8, 0, 9, 0], Some(0)),
+            ([3, 2, 2, 8, 0, 9, 0], Some(1)),
+            ([4, 4, 4, 8, 0, 9, 0], None),
+            ([4, 5, 6, 10, 0, 11, 0], Some(0)),
+        ] {
+            set(&gateway, running);
+            assert_eq!(gateway.helper(&share), helper, "{running:?}");
+        }
+        set(&gateway, [0, 0, 0, 8, 0, 8, 0]);
+        gateway.servers[1].away.store(u64::MAX, Relaxed);
+        assert_eq!(gateway.helper(&share), Some(0));
     }
 }
