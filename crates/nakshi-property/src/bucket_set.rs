@@ -49,7 +49,7 @@ impl BucketSet {
 
     /// The buckets of both sets.
     #[must_use]
-    pub fn and(mut self, other: &Self) -> Self {
+    pub fn union(mut self, other: &Self) -> Self {
         self.0.iter_mut().zip(other.0).for_each(|(word, other)| *word |= other);
         self
     }

@@ -27,7 +27,8 @@ use crate::served::Served;
 use crate::session::Session;
 use crate::v1::step::Step as Kind;
 use crate::v1::step_reply::Reply;
-use crate::v1::{Answer, Changes, CommitRequest, QueryRequest, ResolveRequest, Step};
+use crate::v1::{Answer, Changes, CommitRequest, QueryRequest, ResolveRequest, Step, WorkRequest};
+use crate::work::part_of;
 
 /// Rows of the tables that the served graph is made of.
 const NODES: &str = "id:ID,name,age:int,tags:string[]\n1,ann,30,a;b\n2,bob,20,\n3,cem,30,c\n4,,,\n";
@@ -102,13 +103,14 @@ pub fn request(bytes: &[u8]) {
     if message.len() > LIMITS.request_bytes {
         return;
     }
-    match call % 4 {
+    match call % 5 {
         0 => QueryRequest::decode(message).into_iter().for_each(query),
         1 => CommitRequest::decode(message).into_iter().for_each(commit),
         2 => ResolveRequest::decode(message).into_iter().for_each(|request| {
             judge(&id_of(&request.id));
         }),
-        _ => transaction(message),
+        3 => transaction(message),
+        _ => WorkRequest::decode(message).into_iter().for_each(|request| part(&request)),
     }
 }
 
@@ -177,6 +179,15 @@ fn query(request: QueryRequest) {
     let mut joined = parts.next().unwrap_or_default();
     parts.for_each(|part| parts::join(&mut joined, part));
     assert_eq!(Answer { more: false, ..joined }.encode_to_vec(), answer.encode_to_vec());
+}
+
+/// Writes the part of the graph that a worker would get.
+fn part(request: &WorkRequest) {
+    let (graph, cancel) = (SERVED.store.snapshot(), &SERVED.cancel);
+    let written = part_of(request).and_then(|(buckets, weight)| {
+        Ok(graph.write_part(&buckets, weight.as_ref(), std::io::sink(), cancel)?)
+    });
+    judge(&written);
 }
 
 fn commit(request: CommitRequest) {

@@ -84,7 +84,7 @@ pub(crate) async fn recruit(
     if !missing.is_empty() {
         // This server has all of the graph.
         let all = missing.iter().map(|share| placement.buckets(*share));
-        let buckets = all.fold(BucketSet::default(), |all, one| all.and(&one)).to_bytes();
+        let buckets = all.fold(BucketSet::default(), |all, one| all.union(&one)).to_bytes();
         let request = WorkRequest { buckets, share: None, ..request };
         workers.push(begin(gateway, gateway.own(), request).await?);
     }

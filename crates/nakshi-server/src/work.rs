@@ -40,6 +40,14 @@ struct Listens {
     address: String,
 }
 
+/// The buckets and the weight that a request asks for.
+pub(crate) fn part_of(request: &WorkRequest) -> Result<(BucketSet, Option<EdgeWeight>)> {
+    let buckets = wire::needed(BucketSet::from_bytes(&request.buckets), "set of buckets")?;
+    let missing = request.missing_weight;
+    let weight = request.weight.clone().map(|property| EdgeWeight { property, missing });
+    Ok((buckets, weight))
+}
+
 impl Workplace {
     /// Has a worker begin, hands its address to `takes`, and ends it once `stops` is set.
     pub(crate) fn work(
@@ -49,13 +57,11 @@ impl Workplace {
         stops: &CancelToken,
         takes: impl Fn(WorkReply) -> bool,
     ) -> Result<()> {
-        let WorkRequest { buckets, weight, missing_weight: missing, token, .. } = request;
-        let buckets = wire::needed(BucketSet::from_bytes(&buckets), "set of buckets")?;
-        let weight = weight.map(|property| EdgeWeight { property, missing });
+        let (buckets, weight) = part_of(&request)?;
         let (part, counts) = graph.part_in_file(&buckets, weight.as_ref(), stops)?;
         let (program, arguments) = self.command.split_first().ok_or_else(unable)?;
         let mut command = Command::new(program);
-        command.args(arguments).arg(self.listen.to_string()).env(TOKEN, token);
+        command.args(arguments).arg(self.listen.to_string()).env(TOKEN, request.token);
         command.stdin(Stdio::from(part)).stdout(Stdio::piped()).process_group(0);
         let mut worker = Running(command.spawn().map_err(|error| spawned(&error))?);
         let mut line = String::new();

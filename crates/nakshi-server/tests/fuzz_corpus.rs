@@ -96,6 +96,16 @@ fn properties(name: &str, value: v1::value::Value) -> Vec<v1::Property> {
     vec![v1::Property { name: name.into(), value }]
 }
 
+/// The request for a worker with all of the graph.
+fn part() -> v1::WorkRequest {
+    v1::WorkRequest {
+        buckets: vec![0xff; 128],
+        weight: Some("since".into()),
+        missing_weight: Some(1.0),
+        ..Default::default()
+    }
+}
+
 /// Requests of all kinds by name, as the corpus has them.
 fn seeds() -> Vec<(String, Vec<u8>)> {
     let order = QueryOrder { by: Some("age"), descending: true, limit: Some(2) };
@@ -160,6 +170,7 @@ fn seeds() -> Vec<(String, Vec<u8>)> {
         steps.extend(step.encode_length_delimited_to_vec());
     }
     seeds.push(("transaction".into(), steps));
+    seeds.push(("work".into(), [&[4], &part().encode_to_vec()[..]].concat()));
     seeds
 }
 
