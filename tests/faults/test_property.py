@@ -62,7 +62,9 @@ def work(request: pytest.FixtureRequest, tables: Path, changed: Path) -> Work:
 
 def verify(nakshi: CommandLine, work: Work, store: Path, expected: str) -> None:
     """Asserts that the store is absent or complete, and complete after a rerun that leaves no files."""
-    if not store.exists():
+    if store.exists():
+        assert "exists already" in nakshi.run(*work(store)).stderr
+    else:
         nakshi.json(*work(store))
     assert leftovers(store.parent) == []
     assert package.open(store).info()["content_hash"] == expected

@@ -39,19 +39,19 @@ impl AtomicDir {
     /// [`Error::Io`].
     pub fn create(fs: Arc<dyn WriteFs>, dest: &Path, tag: &str) -> Result<Self> {
         let (parent, prefix) = place(dest)?;
+        let lock = parent.join(with(&prefix, ".lock"));
         if std::fs::symlink_metadata(dest).is_ok() {
+            // A builder that was killed as soon as it had published has left its lock.
+            if lock.exists() {
+                drop(FileLock::temporary(&lock));
+            }
             return Err(Error::Exists { path: dest.to_owned() });
         }
-        let lock =
-            FileLock::temporary(&parent.join(with(&prefix, ".lock"))).map_err(
-                |error| match error {
-                    // The caller knows the directory, not our lock file in it.
-                    Error::Io { source, .. } => {
-                        Error::Io { op: "write to", path: parent.clone(), source }
-                    }
-                    other => other,
-                },
-            )?;
+        let lock = FileLock::temporary(&lock).map_err(|error| match error {
+            // The caller knows the directory, not our lock file in it.
+            Error::Io { source, .. } => Error::Io { op: "write to", path: parent.clone(), source },
+            other => other,
+        })?;
         // Checked again under the lock: another builder may just have finished.
         if std::fs::symlink_metadata(dest).is_ok() {
             return Err(Error::Exists { path: dest.to_owned() });
