@@ -57,5 +57,9 @@ fn leftovers_of_a_dead_build() -> Outcome {
     sample::plain(&dest, 50)?;
     assert!(!dead.exists());
     assert_eq!(std::fs::read_dir(dir.path())?.count(), 1);
+    // One that was killed when it had just appeared has left its lock.
+    std::fs::write(dir.path().join(".g.importing.lock"), "")?;
+    assert!(sample::plain(&dest, 50).is_err());
+    assert_eq!(std::fs::read_dir(dir.path())?.count(), 1);
     Ok(())
 }
