@@ -247,7 +247,7 @@ fn what_is_wrong_is_said() {
     let tight = Settings { memory: Some(100_000), ..Settings::new(secret()) };
     let many: String = (0..20_000).map(|k| format!("7\t{k}\n")).collect();
     let error = failed(&many, &plain, &tight);
-    assert!(error.contains("loading edges"), "{error}");
+    assert!(error.contains("loading a file of edges"), "{error}");
     std::fs::remove_file(&path).unwrap();
     let (task, _) = Task::of_edges("wcc", &Map::new()).unwrap();
     let error = on_servers(Given::Edges(&plain, None), &task, 2, &usual, &|_| None);

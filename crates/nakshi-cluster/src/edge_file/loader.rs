@@ -70,8 +70,9 @@ impl<'l> Loader<'l> {
         cx: &Context,
     ) -> Result<Gathered> {
         let mut pieces = self.source.edges(self.wanted.weighted, session.as_deref(), cx)?;
+        let (weighted, load) = (self.weighted(), self.source.load_name());
         let mut gathered =
-            Gathered { weighted: self.weighted(), budget: budget.memory, ..Gathered::default() };
+            Gathered { weighted, load, budget: budget.memory, ..Gathered::default() };
         match session {
             None => {
                 while !pieces.ended {
@@ -220,6 +221,8 @@ pub(super) struct Gathered {
     bytes: u64,
     /// Memory budget for the entries, in bytes.
     budget: Option<u64>,
+    /// The load, in messages.
+    load: &'static str,
 }
 
 impl Gathered {
@@ -239,7 +242,7 @@ impl Gathered {
         self.bytes += entries.len() as u64 * 3 / 2;
         match self.budget {
             Some(given) if self.bytes > given => {
-                let what = "loading edges by servers (more servers, or more memory):".into();
+                let what = self.load.into();
                 Err(nakshi_engine::Error::Budget { what, needed: self.bytes, given }.into())
             }
             _ => Ok(()),

@@ -1,4 +1,4 @@
-//! What the edges of a run are loaded from.
+//! Sources of the edges of a run: a file, or the part that a server has.
 
 use nakshi_engine::{Context, VertexId};
 use nakshi_store::EdgePart;
@@ -66,6 +66,16 @@ impl EdgeSource<'_> {
     /// Returns true if edges between the same vertices count each, as those of a property graph with weights do.
     pub(super) fn is_multigraph(&self) -> bool {
         matches!(self, EdgeSource::Part(part) if part.weighted())
+    }
+
+    /// A load that takes too much memory, in messages, and what else there is to do.
+    pub(super) fn load_name(&self) -> &'static str {
+        match self {
+            EdgeSource::File(..) => {
+                "loading a file of edges; import it, and the lists may stay on disk:"
+            }
+            EdgeSource::Part(_) => "loading a part of the graph; take more shares:",
+        }
     }
 
     /// Its name in messages.
