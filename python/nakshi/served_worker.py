@@ -36,7 +36,7 @@ def main() -> None:
     token = os.environ.pop("NAKSHI_WORKER_TOKEN")
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     listen = f"[{host}]:0" if ":" in host else f"{host}:0"
-    # What fails is told to the front-end of the run.
+    # The front-end of the run learns of a failure.
     with suppress(errors.NakshiError, KeyboardInterrupt):
         _core.serve(listen, _ready, once=True, token=token.encode(), part=_PART)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -9,8 +10,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -85,21 +86,34 @@ def test_ids_of_all_kinds_come_back(tmp_path: Path) -> None:
             assert found.to_dict() == wanted.to_dict()
 
 
+@contextmanager
+def writing(address: str, write: Callable[[nakshi.RemoteGraph, int], object]) -> Iterator[None]:
+    """Another client, which writes with the numbers from 1000 on until the end of the block."""
+    stop = threading.Event()
+
+    def work() -> None:
+        with nakshi.connect(address) as other:
+            for number in itertools.count(1000):
+                if stop.is_set():
+                    return
+                write(other, number)
+
+    writer = threading.Thread(target=work)
+    writer.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        writer.join()
+
+
 def test_a_result_becomes_a_property_while_others_write(store: Path) -> None:
+    def write(other: nakshi.RemoteGraph, number: int) -> None:
+        other.append_node(number)
+        other.append_edge(number, "knows", 1)
+
     with serving(store) as server, nakshi.connect(server.address) as remote:
-        stop = threading.Event()
-
-        def write() -> None:
-            with nakshi.connect(server.address) as other:
-                number = 1000
-                while not stop.is_set():
-                    other.append_node(number)
-                    other.append_edge(number, "knows", 1)
-                    number += 1
-
-        writer = threading.Thread(target=write)
-        writer.start()
-        try:
+        with writing(server.address, write):
             for written in range(3):
                 result = remote.run("pagerank", iterations=5)
                 # The state is that after one commit: no edge without its node, and no later one.
@@ -109,9 +123,6 @@ def test_a_result_becomes_a_property_while_others_write(store: Path) -> None:
                 assert len(ranks) == 60 + (commit - written + 1) // 2
                 assert remote.write_back(result, "rank") == len(ranks)
                 assert remote.get_node_property(7, "rank") == ranks[7]
-        finally:
-            stop.set()
-            writer.join()
 
 
 def test_a_run_that_cannot_be_is_refused(both: tuple[nakshi.Graph, nakshi.RemoteGraph]) -> None:
@@ -282,23 +293,15 @@ def test_shares_with_ids_of_all_kinds(tmp_path: Path) -> None:
 
 
 def test_a_run_on_shares_while_others_write(store: Path) -> None:
+    def write(other: nakshi.RemoteGraph, number: int) -> None:
+        def one(t: nakshi.RemoteTransaction) -> None:
+            t.append_node(number)
+            t.append_edge(number, "knows", 1)
+
+        other.transact(one)
+
     with seven(store) as server, nakshi.connect(server.address) as remote:
-        stop = threading.Event()
-
-        def write() -> None:
-            def one(t: nakshi.RemoteTransaction) -> None:
-                t.append_node(number)
-                t.append_edge(number, "knows", 1)
-
-            with nakshi.connect(server.address) as other:
-                number = 1000
-                while not stop.is_set():
-                    other.transact(one)
-                    number += 1
-
-        writer = threading.Thread(target=write)
-        writer.start()
-        try:
+        with writing(server.address, write):
             for turn in range(3):
                 result = remote.run("pagerank", iterations=5)
                 # All servers have the state after the same commit.
@@ -307,9 +310,6 @@ def test_a_run_on_shares_while_others_write(store: Path) -> None:
                 assert sum(ranks.values()) == pytest.approx(1.0)
                 assert len(ranks) == 60 + commit - turn
                 assert remote.write_back(result, "rank") == len(ranks)
-        finally:
-            stop.set()
-            writer.join()
 
 
 def test_shares_that_are_away_are_computed_by_a_server_with_the_whole_graph(

@@ -15,7 +15,7 @@ use super::topology::{EdgeWeight, PropertyWeights, new_list};
 /// Nodes that are looked at before the next look at whether to go on.
 const NODES: u64 = 1 << 10;
 
-/// What a part has.
+/// Numbers of nodes and edges of a part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartCounts {
     /// Nodes of the buckets.

@@ -101,12 +101,7 @@ pub(super) fn remove_leftovers(store: &Store) {
 /// Those of creating it.
 pub(super) fn spill(store: &Path) -> Result<Spill> {
     let (fs, name) = (default_fs(), hex(&new_uuid()));
-    let path = std::path::absolute(store).unwrap_or_else(|_| store.to_path_buf());
-    let beside = path.parent().map(|parent| Spill::create(&*fs, parent, &name));
-    match beside {
-        Some(Ok(spill)) => Ok(spill),
-        _ => Spill::create(&*fs, &std::env::temp_dir(), &name),
-    }
+    beside(store, |folder| Spill::create(&*fs, folder, &name))
 }
 
 /// The same as a plain file, for another process.
@@ -114,11 +109,15 @@ pub(super) fn spill(store: &Path) -> Result<Spill> {
 /// # Errors
 /// Those of creating it.
 pub(super) fn unnamed(store: &Path) -> Result<File> {
+    beside(store, create_unnamed)
+}
+
+/// Creates something in the folder of a store, or, where that fails, in the system's directory for temporary files.
+fn beside<T>(store: &Path, create: impl Fn(&Path) -> Result<T>) -> Result<T> {
     let path = std::path::absolute(store).unwrap_or_else(|_| store.to_path_buf());
-    let beside = path.parent().map(create_unnamed);
-    match beside {
-        Some(Ok(file)) => Ok(file),
-        _ => create_unnamed(&std::env::temp_dir()),
+    match path.parent().map(&create) {
+        Some(Ok(created)) => Ok(created),
+        _ => create(&std::env::temp_dir()),
     }
 }
 

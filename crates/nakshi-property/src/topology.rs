@@ -30,7 +30,7 @@ use super::value::{Scalar, Value};
 const WEIGHT: &str = "weight";
 /// The temporary store in its directory.
 const STORE: &str = "topology.nakshi";
-/// What to do about edges without a weight.
+/// Advice on edges without a weight.
 const MISSING: &str = "give their weight (missing_weight=1, --missing-weight 1), or count every edge as 1 \
                        (unit=True, --unit)";
 /// Vertices whose edges a thread looks through at once.

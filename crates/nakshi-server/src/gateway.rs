@@ -178,8 +178,8 @@ fn has_labels(wanted: &[v1::Filter]) -> bool {
     wanted.iter().any(|filter| filter.property == LABELS)
 }
 
-/// Errors after which a server with the whole graph can still answer.
-fn is_elsewhere(error: &Error) -> bool {
+/// Errors after which another server, such as one with the whole graph, can still answer.
+pub(crate) fn is_elsewhere(error: &Error) -> bool {
     matches!(error.kind, ErrorKind::Unavailable | ErrorKind::Gone)
 }
 

@@ -10,10 +10,10 @@ use tokio::task::JoinSet;
 use tonic::Streaming;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, is_elsewhere};
 use crate::v1::{WorkReply, WorkRequest};
 
-/// What the workers of a run need.
+/// The needs of the workers of a run.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Wanted {
     /// An edge property that is the weight of edges.
@@ -97,11 +97,6 @@ pub(crate) async fn recruit(
         "unused": unused,
     });
     Ok(Recruited { _workers: workers, told })
-}
-
-/// Errors after which another server can still take part.
-fn is_elsewhere(error: &Error) -> bool {
-    matches!(error.kind, ErrorKind::Unavailable | ErrorKind::Gone)
 }
 
 /// Has a worker begin on a server of a share.

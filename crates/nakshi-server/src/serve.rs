@@ -369,7 +369,7 @@ fn peers(options: &ServeOptions) -> Result<Option<Peers>> {
     Ok(Some(Peers { ca: group.ca.clone(), token }))
 }
 
-/// How this server has workers of runs on all shares begin, if it does.
+/// The place where workers of runs on all shares begin, if they may.
 fn workplace(options: &ServeOptions) -> Option<Workplace> {
     let group = options.group.as_ref()?;
     if options.worker.is_empty() || (group.ca.is_some() && !options.plain_runs) {

@@ -64,14 +64,14 @@ pub(crate) struct Served {
     /// The command that runs an algorithm; empty for none. One runs at a time.
     pub(crate) runner: Vec<String>,
     pub(crate) runs: Arc<Semaphore>,
-    /// How workers of runs on all shares begin here, if they may; one at a time.
+    /// The place where workers of runs on all shares begin, if they may; one at a time.
     pub(crate) workplace: Option<Workplace>,
     pub(crate) works: Arc<Semaphore>,
     /// A place for the copy of the store that a client gets.
     pub(crate) copies: Arc<Semaphore>,
     pub(crate) connections: AtomicU64,
     pub(crate) metrics: Metrics,
-    /// How long searches take.
+    /// Times of searches.
     pub(crate) paces: Paces,
     pub(crate) outcomes: Outcomes,
     /// Host and port at which drivers find this server, if they do.

@@ -85,7 +85,7 @@ impl Served {
         place.map(Arc::new).map_err(|_| self.limits.too_many_calls())
     }
 
-    /// What begins the workers of a run on the servers of all shares, if it is to run there.
+    /// A function that begins the workers of a run on the servers of all shares, if it is to run there.
     fn recruiter(
         self: &Arc<Self>,
         request: &RunRequest,

@@ -23,7 +23,7 @@ const TOKEN: &str = "NAKSHI_WORKER_TOKEN";
 /// Interval at which the server looks whether the worker has ended, or shall.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How workers begin on this machine.
+/// The command of workers, and the address of this machine.
 #[derive(Debug)]
 pub(crate) struct Workplace {
     /// Their command.
