@@ -25,7 +25,8 @@ from .conftest import ALGORITHMS, run_cli
 ALLOWED = 0.2 + 0.5
 
 # Sends itself SIGINT while the call runs and prints how long the exception took. A call that ends
-# sooner is called again with a signal that comes sooner.
+# sooner is called again with a signal that comes sooner. The thread that sends it is there before, and
+# waits for the call: a signal of a fraction of a millisecond otherwise comes while a thread starts.
 PROGRAM = """
 import json, os, signal, sys, threading, time
 import nakshi
@@ -34,23 +35,25 @@ store, name, arguments, engine = sys.argv[1], sys.argv[2], json.loads(sys.argv[3
 graph = nakshi.open(store)
 delay = 0.3
 for attempt in range(12):
-    sent = []
+    begun, sent, ended = threading.Event(), [], False
     def interrupt():
+        begun.wait()
+        time.sleep(delay)
         sent.append(time.monotonic())
         os.kill(os.getpid(), signal.SIGINT)
-    timer = threading.Timer(delay, interrupt)
-    timer.start()
+    sender = threading.Thread(target=interrupt)
+    sender.start()
     try:
+        begun.set()
         graph.run(name, threads=2, engine=engine, **arguments)
+        ended = True
+        sender.join()
+        time.sleep(1)  # the signal ends it
     except KeyboardInterrupt:
-        print(json.dumps({"late": time.monotonic() - sent[0]}))
-        break
-    timer.cancel()
-    try:
-        timer.join()
-        time.sleep(0.01)
-    except KeyboardInterrupt:
-        pass
+        if not ended:
+            print(json.dumps({"late": time.monotonic() - sent[0]}))
+            break
+    sender.join()
     delay /= 2
 else:
     print(json.dumps({"late": None}))

@@ -98,23 +98,25 @@ late, delay = [], 0.4
 for attempt in range(20 * times):
     if len(late) == times:
         break
-    sent, call = [], prepare()
+    sent, begun, ended, call = [], threading.Event(), False, prepare()
     def interrupt():
+        begun.wait()
+        time.sleep(delay)
         sent.append(time.monotonic())
         os.kill(os.getpid(), signal.SIGINT)
-    timer = threading.Timer(delay, interrupt)
-    timer.start()
-    ended = False
+    sender = threading.Thread(target=interrupt)
+    sender.start()
     try:
+        begun.set()
         call()
         ended = True
-        timer.cancel()
-        timer.join()
-        time.sleep(0.01)
+        sender.join()
+        time.sleep(1)  # the signal ends it
     except KeyboardInterrupt:
         pass
+    sender.join()
     if ended:
-        # The signal came behind the call, or not at all.
+        # The signal came behind the call.
         delay *= 0.6
     else:
         late.append(time.monotonic() - sent[0])

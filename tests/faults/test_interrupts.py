@@ -13,7 +13,6 @@ vertices only (1.0 s), and weights by common neighbours without a look (17.7 s).
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
@@ -195,6 +194,16 @@ class Calls:
         self.writer.write_back(self.writer.wcc(progress=False), "component")
 
 
+def send_after(
+    begun: threading.Event, delay: float, over: threading.Event, sent: list[float]
+) -> None:
+    """Sends this process SIGINT `delay` seconds after a call has begun, unless it is over."""
+    begun.wait()
+    if not over.wait(delay):
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+
 def interrupted(
     before: Callable[[], object], call: Callable[[], object], moments: int
 ) -> list[float]:
@@ -207,26 +216,25 @@ def interrupted(
         # Multiples of the golden ratio spread any number of moments evenly.
         delay = max(0.002, span * (0.618034 * tries % 1.0))
         sent: list[float] = []
-
-        def send(sent: list[float] = sent) -> None:
-            sent.append(time.monotonic())
-            os.kill(os.getpid(), signal.SIGINT)
-
-        timer = threading.Timer(delay, send)
-        began = time.monotonic()
+        begun, over = threading.Event(), threading.Event()
+        # The thread is there before the call: a signal never comes while it starts.
+        sender = threading.Thread(target=send_after, args=(begun, delay, over, sent))
+        sender.start()
+        ended = 0.0
+        start = time.monotonic()
         try:
-            timer.start()
+            begun.set()
             call()
-            timer.cancel()
-            timer.join()
-            span = min(span, 0.95 * (time.monotonic() - began))
-            time.sleep(0.01)
+            ended = time.monotonic()
+            over.set()
+            sender.join()
+            time.sleep(1 if sent else 0)  # the signal ends it
         except KeyboardInterrupt:
-            late.append(time.monotonic() - sent[0])
-        finally:
-            with contextlib.suppress(KeyboardInterrupt):
-                timer.join()
-                time.sleep(0.01)
+            if not ended:
+                late.append(time.monotonic() - sent[0])
+        sender.join()
+        if ended:
+            span = min(span, 0.95 * (ended - start))
     return late
 
 
