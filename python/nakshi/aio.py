@@ -221,6 +221,9 @@ class AsyncRemoteGraph(_Asks[RemoteGraph]):
     schema = _twin(RemoteGraph.schema)
     status = _twin(RemoteGraph.status)
     backup = _twin(RemoteGraph.backup)
+    shares = _twin(RemoteGraph.shares)
+    bucket_of = RemoteGraph.bucket_of
+    move_buckets = _twin(RemoteGraph.move_buckets)
 
     async def run(
         self,

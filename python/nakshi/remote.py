@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from . import _core
 from .errors import ParameterError, UnsupportedError
 from .pipeline import Pipeline
 from .progress import ProgressArgument, reporting
@@ -119,8 +120,54 @@ class RemoteGraph(Transactions):
             compressed files yet; ``read_only``; ``running_calls`` of at most ``most_calls``, this one among
             them, and ``connections``. Of several servers, ``servers`` are the addresses of all of them,
             ``own`` is that of this one, and ``leader`` that of the one that makes the commits.
+            ``held_buckets`` is the number of buckets that this server has, ``None`` for the whole graph.
         """
         return self._core.status()
+
+    def shares(self) -> list[dict[str, Any]]:
+        """Which servers have which nodes, where the graph is dealt to servers (``nakshi serve --replicas``).
+
+        Returns:
+            For each share, ``servers``, their addresses, and ``buckets``, those of the 1,024 buckets that it
+            has. Empty if all servers have the whole graph.
+        """
+        return [
+            {"servers": servers, "buckets": buckets} for servers, buckets in self._core.shares()
+        ]
+
+    @staticmethod
+    def bucket_of(id: int | str | bytes) -> int:
+        """The bucket of a node, a hash of its id: 0 to 1023."""
+        return _core.bucket_of(id)
+
+    def move_buckets(
+        self, buckets: Iterable[int], to: int, *, progress: ProgressArgument = None
+    ) -> int:
+        """Move buckets of nodes to the servers of another share, while all servers answer.
+
+        The new servers copy the buckets, and a commit says from when on they answer for them; then the others
+        leave them out. After an error, the same call goes on.
+
+        Args:
+            buckets: numbers of buckets, see :meth:`bucket_of` and :meth:`shares`.
+            to: number of the share.
+            progress: as for algorithms of :class:`nakshi.Graph`.
+
+        Returns:
+            The number of the commit from which on the buckets are there.
+
+        Raises:
+            ParameterError: there is no such bucket or share.
+            DeniedError: the server has tokens, and this client's is neither an admin's nor a server's.
+            OverloadedError: other buckets are being moved.
+            UnavailableError: a server of the share is away.
+            UnsupportedError: all servers have the whole graph.
+        """
+        moved = sorted(set(buckets))
+        if not moved or not 0 <= moved[0] <= moved[-1] < 1024:
+            raise ParameterError("name some of the buckets 0 to 1023")
+        with reporting(progress, "move buckets") as sink:
+            return self._core.move_buckets(moved, to, progress=sink)
 
     def backup(
         self, destination: str | os.PathLike[str], *, progress: ProgressArgument = None

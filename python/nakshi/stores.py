@@ -448,7 +448,9 @@ def generate(
     if exponent is not None and not exponent > 2:
         raise ParameterError(f"exponent must be above 2, not {exponent}")
     if kind == "hyperbolic" and degree is not None and not 0 < degree < given["vertices"]:
-        raise ParameterError(f"degree must be above 0 and below the number of vertices, not {degree}")
+        raise ParameterError(
+            f"degree must be above 0 and below the number of vertices, not {degree}"
+        )
     recipe = json.dumps({"kind": kind, **given})
     with reporting(progress, "generate") as sink:
         count = _core.generate(

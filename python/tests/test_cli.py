@@ -221,7 +221,15 @@ def test_generate_is_reproducible(tmp_path: Path) -> None:
         done = run_cli(*words)
         assert done.code == 1 and wrong[0].removeprefix("--") in done.err, done
         assert not (tmp_path / "wrong.tsv").exists()
-    small = ["generate", "hyperbolic", "--vertices", "100000", tmp_path / "x.tsv", "--memory", "1MiB"]
+    small = [
+        "generate",
+        "hyperbolic",
+        "--vertices",
+        "100000",
+        tmp_path / "x.tsv",
+        "--memory",
+        "1MiB",
+    ]
     assert "memory" in run_cli(*small).err
     for kind, edges in (("path", 499), ("grid", 955)):
         out = tmp_path / f"{kind}.tsv"

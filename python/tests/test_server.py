@@ -354,6 +354,14 @@ except KeyboardInterrupt:
     assert server.end() == 0
 
 
+def test_a_connection_carries_any_number_of_transactions(store: Path) -> None:
+    """Seen red with the library's limit of calls that a client drops before their end has come."""
+    with serving(store) as server, nakshi.connect(server.address) as remote:
+        for age in range(3000):
+            remote.transact(lambda t, age=age: t.update_node(1, {"age": age}))
+        assert remote.get_node_property(1, "age") == 2999
+
+
 def test_a_forked_child_has_a_connection_of_its_own(store: Path) -> None:
     with serving(store) as server, nakshi.connect(server.address) as remote:
         assert remote.count() == 60

@@ -120,6 +120,10 @@ impl GraphState {
                 Ok(true)
             }
             Change::Drop { name } => Ok(Arc::make_mut(&mut self.schema).drop_rule(name)),
+            Change::MoveBuckets { buckets, share, shares } => {
+                let moved = &mut Arc::make_mut(&mut self.schema).moved;
+                Ok(moved.record(buckets, *share, *shares, self.commit + 1))
+            }
         }
     }
 
@@ -164,7 +168,10 @@ impl GraphState {
             Change::DeleteNode { .. } | Change::DeleteEdge { .. } | Change::RemoveEdge { .. } => {
                 Ok(true)
             }
-            Change::SetInverse { .. } | Change::Declare { .. } | Change::Drop { .. } => Ok(true),
+            Change::SetInverse { .. }
+            | Change::Declare { .. }
+            | Change::Drop { .. }
+            | Change::MoveBuckets { .. } => Ok(true),
         }
     }
 
@@ -236,6 +243,9 @@ impl GraphState {
             Change::Declare { .. } if self.base.entry().buckets.is_some() => {
                 let what = "constraints and indexes of a graph that servers share";
                 Err(Error::Unsupported(what.into()))
+            }
+            Change::MoveBuckets { share, shares, .. } if share >= shares => {
+                Err(Error::Invalid(format!("there is no share {share} among {shares}")))
             }
             Change::Drop { name } => {
                 let names = || self.schema.rules().iter().map(|rule| rule.name.as_str());

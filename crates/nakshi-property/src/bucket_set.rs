@@ -42,7 +42,37 @@ impl BucketSet {
 
     /// Returns true if the node with an id is in one of the buckets.
     pub fn has(&self, id: &ExternalId) -> bool {
-        let bucket = bucket_of(id);
+        self.has_bucket(bucket_of(id))
+    }
+
+    /// The buckets of the set, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> {
+        (0..BUCKETS).filter(|bucket| self.has_bucket(*bucket))
+    }
+
+    /// Number of its buckets.
+    pub fn len(&self) -> u32 {
+        self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// Returns true if it has no bucket.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns true if all buckets of another set are in this one.
+    pub fn has_all(&self, other: &Self) -> bool {
+        self.0.iter().zip(other.0).all(|(word, other)| other & !word == 0)
+    }
+
+    /// The buckets that another set does not have.
+    #[must_use]
+    pub fn without(mut self, other: &Self) -> Self {
+        self.0.iter_mut().zip(other.0).for_each(|(word, other)| *word &= !other);
+        self
+    }
+
+    fn has_bucket(&self, bucket: u32) -> bool {
         let word = self.0.get(bucket as usize / 64).copied().unwrap_or(0);
         word >> (bucket % 64) & 1 == 1
     }
@@ -106,6 +136,16 @@ mod tests {
         assert_eq!(bucket_of(&ExternalId::Text("42".into())), 770);
         assert!(BucketSet::new([1, 770]).has(&id));
         assert!(!BucketSet::new([0, 769, 771, 9999]).has(&id));
+    }
+
+    #[test]
+    fn sets_are_compared_and_taken_apart() {
+        let (all, even) = (BucketSet::new(0..BUCKETS), BucketSet::new((0..BUCKETS).step_by(2)));
+        let odd = all.clone().without(&even);
+        assert_eq!((all.len(), odd.len(), odd.iter().next()), (BUCKETS, BUCKETS / 2, Some(1)));
+        assert!(all.has_all(&odd) && !odd.has_all(&all) && !odd.has_all(&even));
+        assert_eq!(odd.union(&even), all);
+        assert!(all.without(&BucketSet::new(0..BUCKETS)).is_empty());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::PropertyEntry;
 use super::aside::free;
 use super::base::Base;
 use super::bucket_set::BucketSet;
-use super::import::{LoadOptions, compacted};
+use super::import::{Contents, LoadOptions, compacted};
 use super::log::{CommitGroup, LogReader, LogWriter};
 use super::lookups::Lookups;
 use super::orphans::remove_orphans;
@@ -91,47 +91,21 @@ impl PropertyStore {
     /// and the changes made meanwhile take a quarter of it; errors of an import. The store is unchanged
     /// then.
     pub fn compact(&self, options: &LoadOptions, hooks: &Hooks) -> Result<CompactReport> {
-        self.compact_to(self.buckets().as_ref(), options, hooks)
+        self.compact_to(self.buckets().as_ref(), None, options, hooks)
     }
 
-    /// The buckets of a store that has a server's share of a graph; `None` for a whole graph.
-    pub fn buckets(&self) -> Option<BucketSet> {
-        self.snapshot().entry().buckets.clone()
-    }
-
-    /// Leaves out what is not of some buckets, for good. If the handle has a cap of memory, that is the memory of
-    /// `options`.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] for a store that has a share already; as [`PropertyStore::compact`].
-    pub fn take_share(
-        &self,
-        buckets: &BucketSet,
-        options: &LoadOptions,
-        hooks: &Hooks,
-    ) -> Result<()> {
-        if self.buckets().is_some() {
-            let store = self.path.display();
-            return Err(Error::Invalid(format!(
-                "{store} has a share of a graph already; put a copy of a whole store in its place"
-            )));
-        }
-        let least = options.least_memory();
-        let memory = self.options.memory.map_or(options.memory, |given| given.max(least));
-        let options = LoadOptions { memory, ..options.clone() };
-        self.compact_to(Some(buckets), &options, hooks).map(|_| ())
-    }
-
-    /// As [`PropertyStore::compact`], with the nodes of some buckets only if there are any.
-    fn compact_to(
+    /// As [`PropertyStore::compact`], with the nodes of some buckets only if there are any, of which `more` has those
+    /// that this store lacks.
+    pub(super) fn compact_to(
         &self,
         buckets: Option<&BucketSet>,
+        more: Option<&PropertyStore>,
         options: &LoadOptions,
         hooks: &Hooks,
     ) -> Result<CompactReport> {
         let token = hooks.cancel.child();
         let own = Hooks { cancel: token.clone(), progress: hooks.progress.clone() };
-        match self.compact_until(buckets, options, &own) {
+        match self.compact_until(buckets, more, options, &own) {
             Err(Error::Cancelled) if token.is_cancelled() && !hooks.cancel.is_cancelled() => Err(Error::Invalid(
                 "the compaction was given up, because the changes made meanwhile filled the memory of \
                  this handle; compact when fewer changes are made, or give the properties more memory"
@@ -145,6 +119,7 @@ impl PropertyStore {
     fn compact_until(
         &self,
         buckets: Option<&BucketSet>,
+        more: Option<&PropertyStore>,
         options: &LoadOptions,
         hooks: &Hooks,
     ) -> Result<CompactReport> {
@@ -155,7 +130,11 @@ impl PropertyStore {
         self.flush()?;
         let (snapshot, log_bytes) = (self.snapshot(), self.log_bytes());
         let old = Store::open(&self.path, &self.options)?;
-        let manifest = compacted(&self.fs, &old, (&snapshot, buckets), options, hooks)?;
+        let follow =
+            |more: &PropertyStore| more.follow_log(&self.path, snapshot.commit(), &hooks.cancel);
+        let more = more.map(follow).transpose()?;
+        let contents = Contents { graph: &snapshot, buckets, more: more.as_ref() };
+        let manifest = compacted(&self.fs, &old, contents, options, hooks)?;
         let switched = self.switch(&old, &manifest, hooks);
         if switched.is_err() {
             // No manifest names the new files.

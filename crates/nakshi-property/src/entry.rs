@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::bucket_set::BucketSet;
+use super::moved_buckets::MovedBuckets;
 use super::rule::Rule;
 use super::segment::{EdgeDirectory, GroupDirectory, NodeDirectory};
 use super::spec::PropertySpec;
@@ -66,11 +67,13 @@ impl Dealt {
 pub(super) const ANY_FORMAT: u32 = 6;
 /// The format of stores with constraints, which an older version would not keep.
 pub(super) const RULES_FORMAT: u32 = 7;
+/// The format of stores with buckets that were moved to other shares.
+pub(super) const MOVED_FORMAT: u32 = 8;
 
 /// The property section of the manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PropertyEntry {
-    /// The format of stores that the files need: 7 where there are constraints or indexes, else 6 where there are columns for values of any type, else 5
+    /// The format of stores that the files need: 8 where buckets were moved to other shares, else 7 where there are constraints or indexes, else 6 where there are columns for values of any type, else 5
     /// where there are the nodes of some buckets only, else 4 where there are fragments, else 3 where nodes
     /// are dealt to shards by a hash or edges have numbers, else 2 where a property is a
     /// [`Temporal`](crate::Temporal), which older versions do not know; absent otherwise.
@@ -103,6 +106,9 @@ pub struct PropertyEntry {
     /// The buckets of which it has the nodes; absent for a whole graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buckets: Option<BucketSet>,
+    /// Buckets that were moved to other shares; absent without any.
+    #[serde(default, skip_serializing_if = "MovedBuckets::is_empty")]
+    pub moved: MovedBuckets,
     /// Larger than the number of every edge; absent if no edge has one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub next_edge: u64,

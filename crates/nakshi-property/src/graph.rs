@@ -11,6 +11,7 @@ use super::bucket_set::BucketSet;
 use super::condition::{Condition, Predicate};
 use super::conflict::Subject;
 use super::layers::LayerChanges;
+use super::moved_buckets::MovedBuckets;
 use super::nearest::unknown;
 use super::query_order::{QueryOrder, ValueCounts};
 use super::replay::replay;
@@ -193,6 +194,11 @@ impl PropertyGraph {
     /// Types of edges.
     pub fn edge_types(&self) -> &[String] {
         self.0.schema.types()
+    }
+
+    /// Buckets that are in other shares than the list of servers says.
+    pub fn moved_buckets(&self) -> &MovedBuckets {
+        &self.0.schema.moved
     }
 
     /// Constraints and indexes, in the order in which they were declared.

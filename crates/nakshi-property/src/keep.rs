@@ -66,7 +66,8 @@ impl Touched {
             | Change::RemoveEdge { .. }
             | Change::SetInverse { .. }
             | Change::Declare { .. }
-            | Change::Drop { .. } => {}
+            | Change::Drop { .. }
+            | Change::MoveBuckets { .. } => {}
         }
     }
 }

@@ -41,7 +41,8 @@
 //!   and `query_order` sorts and counts what a query has found
 //! - `keep` checks constraints for what a commit touches
 //! - `conflict` says whether a transaction has read what later commits have written
-//! - `bucket_set` says what a server has that shares a graph with others
+//! - `bucket_set` says what a server has that shares a graph with others, `moved_buckets` which of it is
+//!   elsewhere than the list of servers says, and `share` has a server take and leave buckets
 //! - `apply` makes a change with `lookups`, `log` reads and writes the log files, `property_store` is
 //!   the writer, and `compact` turns the log into files
 
@@ -85,6 +86,7 @@ mod log;
 mod logstore;
 mod lookups;
 mod maintenance;
+mod moved_buckets;
 mod nearest;
 mod neighbors;
 mod orphans;
@@ -108,6 +110,7 @@ pub mod search;
 mod searchable;
 mod segment;
 mod shard_map;
+mod share;
 mod spec;
 mod state;
 pub mod tao;
@@ -146,12 +149,13 @@ pub use expand::Frontier;
 pub use graph::{EdgeData, PropertyGraph};
 pub(crate) use import::TIME;
 pub use import::{
-    ColumnHeader, IdSpaces, LoadOptions, LoadReport, MissingNodes, ParallelEdges, Reorder, Table,
-    TableRows, load, load_with, table_columns,
+    ColumnHeader, GraphRows, IdSpaces, LoadOptions, LoadReport, MissingNodes, ParallelEdges,
+    Reorder, Table, TableRows, load, load_with, table_columns,
 };
 pub use incoming::IncomingEdge;
 pub use log::{Change, EdgeId, Journal, LogEntries, LogEntry, TransactionMark, has_changes};
 pub use maintenance::LayersReport;
+pub use moved_buckets::MovedBuckets;
 pub use neighbors::{LogState, log_state};
 pub use outcome::FoundCommit;
 pub use project::{Along, Projection, project};

@@ -19,7 +19,7 @@ use nakshi_store::{Error, FileEntry, Manifest, OpenOptions, Result, Section, Sto
 
 use super::aside::free;
 use super::entry::{
-    ANY_FORMAT, FragmentEntry, FragmentsEntry, LogStart, PropertyEntry, RULES_FORMAT,
+    ANY_FORMAT, FragmentEntry, FragmentsEntry, LogStart, MOVED_FORMAT, PropertyEntry, RULES_FORMAT,
 };
 use super::fragment::{Fragment, FragmentFiles, MergeInput, freeze, merge, moved};
 use super::layers::{FILES, Layer, LayerChanges};
@@ -325,6 +325,7 @@ impl PropertyStore {
             section.inverses =
                 schema.inverses().map(|(a, b)| (a.to_owned(), b.to_owned())).collect();
             section.rules = schema.rules().to_vec();
+            section.moved = schema.moved.clone();
         }
         section.next_edge = if log.next_edge > 1 { log.next_edge } else { 0 };
         let begin = section.log(plan.manifest.generation);
@@ -403,6 +404,9 @@ impl PropertyStore {
         }
         if !section.rules.is_empty() {
             section.format = section.format.max(RULES_FORMAT);
+        }
+        if !section.moved.is_empty() {
+            section.format = section.format.max(MOVED_FORMAT);
         }
         section.fragments = Some(fragments);
         let broken = |_| Error::Internal("a section of the manifest is no JSON");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::condition::{Condition, Predicate};
 use super::entry::PropertyEntry;
+use super::moved_buckets::MovedBuckets;
 use super::nearest::unknown;
 use super::row::{RowKind, RowValues, SharedBytes};
 use super::rule::Rule;
@@ -197,6 +198,8 @@ pub(super) struct Schema {
     type_numbers: FxHashMap<String, u64>,
     inverses: HashMap<u64, u64>,
     rules: Vec<Rule>,
+    /// Buckets that were moved to other shares.
+    pub(super) moved: MovedBuckets,
 }
 
 impl Schema {
@@ -213,6 +216,7 @@ impl Schema {
             inverses,
             type_numbers,
             rules: entry.rules.clone(),
+            moved: entry.moved.clone(),
         }
     }
 

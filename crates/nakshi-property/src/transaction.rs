@@ -359,7 +359,10 @@ impl Transaction {
                 edge(source, new_type, destination)
             }
             // A changed schema is a conflict for every transaction.
-            Change::SetInverse { .. } | Change::Declare { .. } | Change::Drop { .. } => Ok(()),
+            Change::SetInverse { .. }
+            | Change::Declare { .. }
+            | Change::Drop { .. }
+            | Change::MoveBuckets { .. } => Ok(()),
         }
     }
 

@@ -73,7 +73,7 @@ mod _core {
     use crate::remote::{Remote, RemoteTicket};
     #[cfg(feature = "server")]
     #[pymodule_export]
-    use crate::serve::{agreeing_servers, hash_password, serve_graph};
+    use crate::serve::{agreeing_servers, bucket_of, hash_password, serve_graph};
     #[pymodule_export]
     use crate::store::Store;
     #[pymodule_export]

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use nakshi::property::{Condition, EdgeId, QueryOrder};
+use nakshi::property::{BucketSet, Condition, EdgeId, QueryOrder};
 use nakshi::query::{Class, QueryError};
-use nakshi::server::v1::RunRequest;
+use nakshi::server::v1::{Progress, RunRequest, ShareStatus};
 use nakshi::server::{self, Client, ConnectOptions, ErrorKind, FoundEdge, Queries, RemoteCommit};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 use crate::builders::hooks;
-use crate::call::{interrupted, long_json, seconds};
+use crate::call::{interrupted, long, long_json, seconds};
 use crate::changes::changes_of;
 use crate::conditions::{Asked, conditions};
 use crate::cypher::{self, QueryRows};
@@ -176,7 +176,38 @@ impl Remote {
         told.set_item("bolt", &found.bolt)?;
         told.set_item("most_calls", found.most_calls)?;
         told.set_item("connections", found.connections)?;
+        told.set_item("held_buckets", BucketSet::from_bytes(&found.buckets).map(|own| own.len()))?;
         Ok(told)
+    }
+
+    /// The shares of the graph, each a pair: the addresses of its servers, and its buckets.
+    fn shares(&self, py: Python<'_>) -> PyResult<Vec<(Vec<String>, Vec<u32>)>> {
+        let found = self.ask(py, |source| source.client().status())?;
+        let share = |share: ShareStatus| {
+            let buckets = BucketSet::from_bytes(&share.buckets).unwrap_or_default();
+            (share.servers, buckets.iter().collect())
+        };
+        Ok(found.shares.into_iter().map(share).collect())
+    }
+
+    /// Moves buckets to the servers of a share, and returns the number of the commit after which they are there.
+    #[pyo3(signature = (buckets, to, *, progress = None))]
+    fn move_buckets(
+        &self,
+        py: Python<'_>,
+        buckets: Vec<u32>,
+        to: u32,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<u64> {
+        let source = self.source()?;
+        let buckets = BucketSet::new(buckets);
+        long(py, progress, |call| {
+            let tell = |server: &str, now: Progress| {
+                let phase = format!("{server}: {}", now.phase);
+                call.meter.note(&phase, now.done, now.total.unwrap_or(0), "");
+            };
+            Ok(source.client().move_buckets(&buckets, to, &call.cancel, &tell)?)
+        })
     }
 
     /// Labels, types of edges and properties with their counts, as JSON.

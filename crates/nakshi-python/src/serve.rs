@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 
 use crate::call::{Call, long};
 use crate::errors::{Failure, ParameterError};
+use crate::values::id_of;
 
 /// Serves a store at `listen` (host and port) until Ctrl-C. `certificate` has the files of a certificate and
 /// its key, `tokens` is the file of the clients' tokens, `users` that of users with passwords, `audit_log` the file to which logins and
@@ -127,6 +128,12 @@ fn opened(
         fetch_store(path, options, &call.cancel)?;
     }
     Ok(PropertyStore::open(path, &call.opening(memory))?.shared())
+}
+
+/// The bucket of a node by its id.
+#[pyfunction]
+pub fn bucket_of(id: &Bound<'_, PyAny>) -> PyResult<u32> {
+    Ok(nakshi::property::bucket_of(&id_of(id)?))
 }
 
 /// The hash of a password, for a file of users.

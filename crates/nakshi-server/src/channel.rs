@@ -51,6 +51,9 @@ impl Peers {
             Error::parameter(format!("{error}: {}", what.unwrap_or_default()))
         };
         let mut endpoint = endpoint.map_err(wrong)?.connect_timeout(time).tcp_nodelay(true);
+        // A call is often dropped when its last reply is there, and before its end has come: after a thousand of
+        // these, the library would give the connection up.
+        endpoint = endpoint.http2_max_local_error_reset_streams(None);
         if let Some((interval, word)) = watched {
             endpoint = endpoint.http2_keep_alive_interval(interval).keep_alive_timeout(word);
         }

@@ -171,6 +171,18 @@ impl Client {
         Err(failed.unwrap_or_else(|| Error::parameter("there is no address")))
     }
 
+    /// A client of one server, which does not go on to others.
+    pub(crate) fn of_one(address: &str, options: ConnectOptions) -> Result<Self> {
+        let connection = Connection::open(address, &options.peers(), true)?;
+        Ok(Client {
+            servers: Mutex::new(vec![address.to_owned()]),
+            connection: Mutex::new(Arc::new(connection)),
+            seen: AtomicU64::new(0),
+            in_flight: Mutex::new(InFlight::new()),
+            options,
+        })
+    }
+
     /// Host and port of the server that it asks.
     pub fn address(&self) -> String {
         self.current().address.clone()

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use nakshi_io::CancelToken;
 use nakshi_io::write::{AtomicDir, PoisonFile, WriteFile, WriteFs, default_fs};
+use nakshi_property::BucketSet;
 use nakshi_store::files::{self, crc32c};
 use nakshi_store::import::{Hooks, Progress};
 use nakshi_store::{BackupReport, Error as StoreError};
@@ -48,6 +49,10 @@ fn receive(
         hooks.check()?;
         match reply {
             Reply::Begin(begin) => total = Some(begin.bytes),
+            Reply::Progress(now) => {
+                let (phase, done, total) = ("write", now.done, now.total);
+                hooks.tell(Progress { phase, done, total, edges: 0 });
+            }
             Reply::File(name) => {
                 let mut parts = Path::new(&name).components();
                 if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) {
@@ -78,7 +83,7 @@ fn receive(
 }
 
 /// Waits for an answer, or until the user cancels.
-async fn unless_cancelled<T>(
+pub(crate) async fn unless_cancelled<T>(
     cancel: &CancelToken,
     answer: impl Future<Output = Result<T, Status>>,
 ) -> Result<T, Status> {
@@ -102,17 +107,30 @@ impl Client {
     /// [`ErrorKind::Denied`] for a token that is neither an admin's nor a server's; [`ErrorKind::Overloaded`] if
     /// another client gets a copy; errors of the disks; as [`Client::status`]. Nothing is left then.
     pub fn backup(&self, destination: &Path, hooks: &Hooks) -> Result<BackupReport> {
-        self.repeated(|connection| self.copy_by(connection, destination, hooks))
+        let whole = || BackupRequest { at_least: self.seen(), buckets: Vec::new() };
+        self.repeated(|connection| self.copy_by(connection, whole(), destination, hooks))
+    }
+
+    /// As [`Client::backup`], of some buckets only, in a state after the commit `at_least` or a later one.
+    pub(crate) fn copy_buckets(
+        &self,
+        buckets: &BucketSet,
+        at_least: u64,
+        destination: &Path,
+        hooks: &Hooks,
+    ) -> Result<BackupReport> {
+        let some = || BackupRequest { at_least, buckets: buckets.to_bytes() };
+        self.repeated(|connection| self.copy_by(connection, some(), destination, hooks))
     }
 
     fn copy_by(
         &self,
         connection: &Connection,
+        request: BackupRequest,
         destination: &Path,
         hooks: &Hooks,
     ) -> Result<BackupReport> {
         let mut stub = connection.stub.clone();
-        let request = BackupRequest { at_least: self.seen() };
         // The time limit is for each word of the server.
         let call = async move { Ok(stub.backup(request).await?.into_inner()) };
         let mut replies = self.wait(connection, unless_cancelled(&hooks.cancel, call))?;

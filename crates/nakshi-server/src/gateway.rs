@@ -6,12 +6,12 @@
 //! servers that take part in an answer read the state after the same commit.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use nakshi_property::{LABELS, QueryOrder, Value, bucket_of};
+use nakshi_property::{BucketSet, LABELS, PropertyGraph, QueryOrder, Value, bucket_of};
 use nakshi_store::{ExternalId, mix};
 use prost::Message;
 use tokio::task::JoinSet;
@@ -41,6 +41,8 @@ const TIME: &str = "timestamp";
 const BUSY: usize = 8;
 /// Time for which a server that did not answer is asked last.
 const AWAY: Duration = Duration::from_secs(2);
+/// Placements that are remembered: states of earlier commits are kept for seconds.
+const PLACEMENTS: usize = 8;
 
 thread_local! {
     /// The connections of this thread, by host and port.
@@ -59,7 +61,10 @@ struct Other {
 
 /// The servers, as one of them asks the others.
 pub(crate) struct Gateway {
-    placement: Placement,
+    /// The placement by the list of servers.
+    listed: Placement,
+    /// The last placements, each with the commit from which on it holds.
+    placements: RwLock<VecDeque<(u64, Arc<Placement>)>>,
     /// Place of this server.
     own: usize,
     servers: Vec<Other>,
@@ -76,8 +81,8 @@ pub(crate) trait Here: Send + Sync {
     /// Answers from what this server has.
     async fn answer(&self, request: QueryRequest) -> Result<Answer>;
 
-    /// Number of the last commit.
-    fn last_commit(&self) -> u64;
+    /// The state after the last commit.
+    fn newest(&self) -> PropertyGraph;
 
     fn limits(&self) -> &Limits;
 
@@ -89,6 +94,7 @@ pub(crate) trait Here: Send + Sync {
 #[derive(Clone)]
 struct Asked {
     here: Arc<dyn Here>,
+    placement: Arc<Placement>,
     /// As in [`QueryRequest`].
     commit: Option<u64>,
     keep: bool,
@@ -108,9 +114,23 @@ impl Asked {
         }
     }
 
+    /// Positions of ids, and the ids themselves, by the share that has them.
+    fn by_share(&self, ids: &[ExternalId]) -> Vec<(usize, Vec<usize>, Vec<v1::Id>)> {
+        let mut all: Vec<_> =
+            (0..self.placement.shares()).map(|share| (share, Vec::new(), Vec::new())).collect();
+        for (place, id) in ids.iter().enumerate() {
+            if let Some((_, places, own)) = all.get_mut(self.placement.share_with(id)) {
+                places.push(place);
+                own.push(wire::id(id));
+            }
+        }
+        all.retain(|(_, places, _)| !places.is_empty());
+        all
+    }
+
     /// The same, of one state for all parts.
     fn of_one_state(mut self) -> Self {
-        let commit = self.commit.unwrap_or_else(|| self.here.last_commit());
+        let commit = self.commit.unwrap_or_else(|| self.here.newest().commit());
         (self.commit, self.at_least) = (Some(commit), commit);
         self
     }
@@ -133,6 +153,30 @@ fn node_of(query: &Query) -> Option<&v1::Id> {
         Query::AssocTimeRange(query) => query.id.as_ref(),
         _ => None,
     }
+}
+
+/// The nodes of which a server with a share is asked.
+fn nodes_of(query: &Query) -> &[v1::Id] {
+    match query {
+        Query::NodeProperties(query) => &query.ids,
+        Query::Frontier(query) => &query.ids,
+        Query::Neighbors(query) => query.id.as_slice(),
+        query => node_of(query).map_or(&[], std::slice::from_ref),
+    }
+}
+
+/// Refuses a query of nodes that are not in the buckets of a share: they were moved away, or will come.
+pub(crate) fn refuse_other_buckets(
+    own: &BucketSet,
+    query: &Query,
+    wanted: Option<&BucketSet>,
+) -> Result<()> {
+    let mut nodes = nodes_of(query).iter().map(|id| wire::of_id(Some(id.clone())));
+    let has = nodes.try_fold(true, |has, id| Ok::<_, Error>(has && own.has(&id?)))?;
+    if has && wanted.is_none_or(|wanted| own.has_all(wanted)) {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Gone, "this server does not have these buckets of the graph"))
 }
 
 /// Returns true for a search whose answer is made from those of each share.
@@ -192,13 +236,13 @@ impl std::fmt::Debug for Gateway {
 impl Gateway {
     /// The gateway of a server by its place; `None` if all servers have the whole graph.
     pub(crate) fn new(
-        placement: Placement,
+        listed: Placement,
         servers: &[String],
         own: usize,
         peers: Peers,
         time: Duration,
     ) -> Option<Arc<Self>> {
-        if placement.shares() == 0 {
+        if listed.shares() == 0 {
             return None;
         }
         let other = |address: &String| Other {
@@ -208,22 +252,66 @@ impl Gateway {
         };
         let servers = servers.iter().map(other).collect();
         let (began, choices) = (Instant::now(), AtomicU64::new(0));
-        Some(Arc::new(Gateway { placement, own, servers, peers, time, began, choices }))
+        let placements = RwLock::new([(0, Arc::new(listed.clone()))].into());
+        Some(Arc::new(Gateway { listed, placements, own, servers, peers, time, began, choices }))
     }
 
     /// Returns true if this server has the whole graph.
     pub(crate) fn has_all(&self) -> bool {
-        self.placement.share_of(self.own).is_none()
+        self.listed.share_of(self.own).is_none()
     }
 
     /// The share of this server, if it has one.
     pub(crate) fn share(&self) -> Option<v1::Share> {
-        self.placement.share_of(self.own).map(|share| self.named(share))
+        self.listed.share_of(self.own).map(|share| self.named(share))
     }
 
-    /// Which servers have what.
-    pub(crate) fn placement(&self) -> &Placement {
-        &self.placement
+    /// Which servers have what after a commit, or after the last one; `newest` is the state after that.
+    pub(crate) fn placement(&self, newest: &PropertyGraph, commit: Option<u64>) -> Arc<Placement> {
+        let moved = newest.moved_buckets();
+        let commit = commit.unwrap_or(u64::MAX).min(newest.commit());
+        let after = |known: &VecDeque<(u64, Arc<Placement>)>| {
+            let then = known.iter().rev().find(|(since, _)| *since <= commit).or(known.front());
+            then.map_or_else(|| Arc::new(self.listed.clone()), |(_, then)| Arc::clone(then))
+        };
+        let is_known = |known: &VecDeque<(u64, Arc<Placement>)>| {
+            known.back().is_some_and(|(since, _)| *since >= moved.since)
+        };
+        {
+            let known = self.placements.read().unwrap_or_else(PoisonError::into_inner);
+            if is_known(&known) {
+                return after(&known);
+            }
+        }
+        let mut known = self.placements.write().unwrap_or_else(PoisonError::into_inner);
+        if !is_known(&known) {
+            known.push_back((moved.since, Arc::new(self.listed.with(moved))));
+        }
+        if known.len() > PLACEMENTS {
+            known.pop_front();
+        }
+        after(&known)
+    }
+
+    /// The shares after the last commit, for clients.
+    pub(crate) fn told(&self, newest: &PropertyGraph) -> Vec<v1::ShareStatus> {
+        let placement = self.placement(newest, None);
+        let told = |share| {
+            let servers = placement.servers(share).iter();
+            let servers = servers.map(|server| self.address(*server).to_owned()).collect();
+            v1::ShareStatus { servers, buckets: placement.buckets(share).to_bytes() }
+        };
+        (0..placement.shares()).map(told).collect()
+    }
+
+    /// Host and port of a server by its place.
+    pub(crate) fn address(&self, server: usize) -> &str {
+        self.servers.get(server).map_or("", |server| &server.address)
+    }
+
+    /// How this server calls the others.
+    pub(crate) fn peers(&self) -> &Peers {
+        &self.peers
     }
 
     /// Place of this server.
@@ -233,7 +321,7 @@ impl Gateway {
 
     /// The servers of a share, in the order in which they are asked for something that takes long.
     pub(crate) fn servers_of(&self, share: usize) -> Vec<usize> {
-        self.chosen(self.placement.servers(share), None)
+        self.chosen(self.listed.servers(share), None)
     }
 
     /// The connection of this thread to a server by its place.
@@ -243,7 +331,7 @@ impl Gateway {
 
     /// The name of a share.
     pub(crate) fn named(&self, share: usize) -> v1::Share {
-        v1::Share { number: share as u32, of: self.placement.shares() as u32 }
+        v1::Share { number: share as u32, of: self.listed.shares() as u32 }
     }
 
     /// Answers a query from the servers that have its data. The state of this server must be as new as the
@@ -254,11 +342,12 @@ impl Gateway {
         request: QueryRequest,
     ) -> Result<Answer> {
         let query = wire::needed(request.query, "query that is known")?;
-        let asked =
-            Asked { here, commit: request.commit, keep: request.keep, at_least: request.at_least };
+        let QueryRequest { commit, keep, at_least, .. } = request;
+        let placement = self.placement(&here.newest(), commit);
+        let asked = Asked { here, placement, commit, keep, at_least };
         if let Some(id) = node_of(&query) {
             let node = wire::of_id(Some(id.clone()))?;
-            let share = self.placement.share_with(&node);
+            let share = asked.placement.share_with(&node);
             // A state that is kept for a client is at one server.
             let fixed = (asked.keep || asked.commit.is_some()).then(|| bucket_of(&node).into());
             let answered = self.ask(&asked, share, fixed, asked.part(query.clone())).await;
@@ -293,7 +382,7 @@ impl Gateway {
         if self.has_all() {
             return asked.here.answer(request).await;
         }
-        let all: Vec<usize> = (0..self.placement.whole()).collect();
+        let all: Vec<usize> = (0..self.listed.whole()).collect();
         self.ask_in_turn(asked, &self.chosen(&all, None), request, error).await
     }
 
@@ -322,10 +411,10 @@ impl Gateway {
         fixed: Option<u64>,
         request: QueryRequest,
     ) -> Result<Answer> {
-        if self.placement.share_of(self.own) == Some(share) {
+        if self.listed.share_of(self.own) == Some(share) {
             return asked.here.answer(request).await;
         }
-        let servers = self.chosen(self.placement.servers(share), fixed);
+        let servers = self.chosen(self.listed.servers(share), fixed);
         // Only servers with shares keep earlier states for others.
         if request.commit.is_none()
             && let Some(helper) = self.helper(&servers)
@@ -361,7 +450,7 @@ impl Gateway {
         if least < BUSY {
             return None;
         }
-        let all = 0..self.placement.whole();
+        let all = 0..self.listed.whole();
         let awake = all.filter(|server| !self.is_away(*server));
         // This server needs no request.
         let helper = awake.min_by_key(|server| (self.running(*server), *server != self.own))?;
@@ -474,10 +563,10 @@ impl Gateway {
     /// A search of all shares.
     async fn search(self: &Arc<Self>, asked: &Asked, query: Query) -> Result<Answer> {
         let part = |share| {
-            let buckets = self.placement.buckets(share).to_bytes();
+            let buckets = asked.placement.buckets(share).to_bytes();
             (share, QueryRequest { buckets, ..asked.part(query.clone()) })
         };
-        let parts = (0..self.placement.shares()).map(part).collect();
+        let parts = (0..self.listed.shares()).map(part).collect();
         let mut merged = Answer { commit: asked.commit.unwrap_or_default(), ..Answer::default() };
         for answer in self.ask_each(asked, parts).await? {
             let count = answer.count.map(|count| count + merged.count.unwrap_or(0));
@@ -523,20 +612,6 @@ impl Gateway {
         Ok(ids)
     }
 
-    /// Positions of ids, and the ids themselves, by the share that has them.
-    fn by_share(&self, ids: &[ExternalId]) -> Vec<(usize, Vec<usize>, Vec<v1::Id>)> {
-        let mut all: Vec<_> =
-            (0..self.placement.shares()).map(|share| (share, Vec::new(), Vec::new())).collect();
-        for (place, id) in ids.iter().enumerate() {
-            if let Some((_, places, own)) = all.get_mut(self.placement.share_with(id)) {
-                places.push(place);
-                own.push(wire::id(id));
-            }
-        }
-        all.retain(|(_, places, _)| !places.is_empty());
-        all
-    }
-
     async fn node_properties(
         self: &Arc<Self>,
         asked: &Asked,
@@ -545,7 +620,7 @@ impl Gateway {
         let ids = wire::of_ids(query.ids)?;
         asked.here.limits().refuse_rows(ids.len() as u64)?;
         let (mut parts, mut all) = (Vec::new(), Vec::new());
-        for (share, places, ids) in self.by_share(&ids) {
+        for (share, places, ids) in asked.by_share(&ids) {
             let names = query.names.clone();
             let query = Query::NodeProperties(v1::NodeProperties { ids, names });
             parts.push((share, asked.part(query)));
@@ -564,7 +639,7 @@ impl Gateway {
 
     /// The destinations are where the node is, and their properties where they are.
     async fn neighbors(self: &Arc<Self>, asked: &Asked, query: v1::Neighbors) -> Result<Answer> {
-        let share = self.placement.share_with(&wire::of_id(query.id.clone())?);
+        let share = asked.placement.share_with(&wire::of_id(query.id.clone())?);
         let (wanted, again) = (query.r#where.clone(), Query::Neighbors(query.clone()));
         let sorts = query.order.as_ref().is_some_and(|order| order.by.is_some());
         let order = query.order.filter(|_| wanted.is_empty() && !sorts);
@@ -598,7 +673,7 @@ impl Gateway {
         let part = |(share, _, ids)| {
             (share, asked.part(Query::Frontier(v1::Frontier { ids, ..step.clone() })))
         };
-        let parts = self.by_share(ids).into_iter().map(part).collect();
+        let parts = asked.by_share(ids).into_iter().map(part).collect();
         let (mut chosen, mut reached) = (HashSet::new(), Vec::new());
         for answer in self.ask_each(asked, parts).await? {
             chosen.extend(wire::of_ids(answer.ids)?);
@@ -728,7 +803,7 @@ mod tests {
     #[test]
     fn busy_servers_of_a_share_are_helped() {
         let gateway = gateway();
-        let share = gateway.placement.servers(0).to_vec();
+        let share = gateway.listed.servers(0).to_vec();
         assert_eq!(share, [3, 5]);
         for (running, helper) in [
             ([0, 0, 0, 0, 0, 0, 0], None),

@@ -15,7 +15,8 @@
 //! commits, so that a repeated one is not made twice. `running` has the transactions that are open, and `journal` writes down what
 //! was changed and what took long. `metrics` counts calls, and `http` shows what it has counted; `logs`
 //! has the lines for the operator. `replication` has several servers agree on the commits of one graph;
-//! `placement` deals its nodes to them, and `gateway` sends queries to where their data are.
+//! `placement` deals its nodes to them, `gateway` sends queries to where their data are, and `moving` moves
+//! buckets of nodes between them, for the client of `move_client`.
 
 #![deny(missing_docs)]
 
@@ -44,6 +45,8 @@ mod lines;
 mod login;
 mod logs;
 mod metrics;
+mod move_client;
+mod moving;
 mod outcomes;
 mod paces;
 mod packstream;

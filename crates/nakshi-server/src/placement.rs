@@ -1,6 +1,6 @@
 //! Which server has which nodes, where not all have the whole graph.
 
-use nakshi_property::{BUCKETS, BucketSet, bucket_of};
+use nakshi_property::{BUCKETS, BucketSet, MovedBuckets, bucket_of};
 use nakshi_store::{ExternalId, mix};
 
 /// Servers that have the whole graph, and agree on the commits.
@@ -39,12 +39,19 @@ impl Placement {
         }
         let dealt: Vec<usize> =
             (0..BUCKETS).map(|bucket| jump(mix(bucket.into()), count)).collect();
-        let of = |share| {
-            let dealt = (0..).zip(&dealt).filter(move |(_, of)| **of == share);
-            BucketSet::new(dealt.map(|(bucket, _)| bucket))
+        Placement { whole: WHOLE, shares, buckets: buckets_of(&dealt, count), dealt }
+    }
+
+    /// The same with buckets that were moved.
+    pub(crate) fn with(&self, moved: &MovedBuckets) -> Self {
+        let count = self.shares.len();
+        let share = |(bucket, listed): (u32, &usize)| {
+            let moved = moved.share_of(bucket, count).filter(|share| *share < count);
+            moved.unwrap_or(*listed)
         };
-        let buckets = (0..count).map(of).collect();
-        Placement { whole: WHOLE, shares, dealt, buckets }
+        let dealt: Vec<usize> = (0..).zip(&self.dealt).map(share).collect();
+        let (whole, shares) = (self.whole, self.shares.clone());
+        Placement { whole, shares, buckets: buckets_of(&dealt, count), dealt }
     }
 
     /// Number of servers with the whole graph, which come first.
@@ -77,6 +84,15 @@ impl Placement {
     pub(crate) fn share_with(&self, id: &ExternalId) -> usize {
         self.dealt.get(bucket_of(id) as usize).copied().unwrap_or(0)
     }
+}
+
+/// The buckets of each share, given the share of each bucket.
+fn buckets_of(dealt: &[usize], shares: usize) -> Vec<BucketSet> {
+    let of = |share| {
+        let dealt = (0..).zip(dealt).filter(move |(_, of)| **of == share);
+        BucketSet::new(dealt.map(|(bucket, _)| bucket))
+    };
+    (0..shares).map(of).collect()
 }
 
 /// The place of a hash among `count` places: Lamping and Veach, figure 1.
@@ -129,6 +145,21 @@ mod tests {
             assert_eq!(count, BUCKETS);
             assert_eq!(placement.share_of(2), None);
         }
+    }
+
+    #[test]
+    fn moved_buckets_are_in_their_share() {
+        let listed = Placement::new(6, Some(1));
+        let to = [(7, 0), (8, 2), (9, 5)].into_iter().collect();
+        let moved = MovedBuckets { shares: 3, since: 9, to };
+        let placement = listed.with(&moved);
+        assert_eq!(placement.dealt.get(7..9), Some(&[0, 2][..]));
+        // There is no share 5.
+        assert_eq!(placement.dealt[9], listed.dealt[9]);
+        assert!(placement.buckets(0).has_all(&BucketSet::new([7])));
+        assert_eq!((0..3).map(|share| placement.buckets(share).len()).sum::<u32>(), BUCKETS);
+        let other = MovedBuckets { shares: 4, ..moved };
+        assert_eq!(listed.with(&other).dealt, listed.dealt);
     }
 
     /// Seen red with buckets dealt by their remainder.

@@ -62,7 +62,7 @@ pub(crate) async fn recruit(
         token: wanted.token,
         ..WorkRequest::default()
     };
-    let placement = gateway.placement();
+    let placement = gateway.placement(graph, None);
     let mut begun = JoinSet::new();
     for share in 0..placement.shares() {
         let buckets = placement.buckets(share).to_bytes();

@@ -36,6 +36,7 @@ use crate::http;
 use crate::journal::{Journal, JournalOptions};
 use crate::limits::{KeptStates, Limits};
 use crate::metrics::Metrics;
+use crate::moving;
 use crate::outcomes::Outcomes;
 use crate::paces::Paces;
 use crate::replication::v1::replica_server::ReplicaServer;
@@ -350,6 +351,7 @@ pub(crate) fn serve_as(
         workplace,
         works: Arc::new(Semaphore::new(1)),
         copies: Arc::new(Semaphore::new(1)),
+        moves: Arc::new(Semaphore::new(1)),
         connections: 0.into(),
         metrics: Metrics::new(group.is_some()),
         paces: Paces::default(),
@@ -398,9 +400,11 @@ fn gateway(options: &ServeOptions) -> Result<Option<Arc<Gateway>>> {
     Ok(Gateway::new(group.placement(), &group.servers, group.own, peers, time))
 }
 
-/// Leaves in the store of a server with a share what is of that share, at its first start.
+/// Leaves in the store of a server with a share what is of that share, at its first start. Later, it may have more:
+/// buckets that it was about to take, or to leave out.
 fn take_share(store: &PropertyStore, group: &GroupOptions, cancel: &CancelToken) -> Result<()> {
-    let placement = group.placement();
+    moving::clean(store.path())?;
+    let placement = group.placement().with(store.snapshot().moved_buckets());
     let wanted = placement.share_of(group.own).map(|share| placement.buckets(share));
     match (store.buckets(), wanted) {
         (None, Some(buckets)) => {
@@ -408,7 +412,8 @@ fn take_share(store: &PropertyStore, group: &GroupOptions, cancel: &CancelToken)
             let hooks = Hooks { cancel: cancel.clone(), ..Hooks::default() };
             Ok(store.take_share(&buckets, &LoadOptions::default(), &hooks)?)
         }
-        (has, wanted) if has == wanted => Ok(()),
+        (None, None) => Ok(()),
+        (Some(has), Some(wanted)) if has.has_all(&wanted) => Ok(()),
         _ => Err(Error::parameter(format!(
             "{} has another share of the graph than this server has to have; remove it, and start with \
              --fetch",

@@ -15,7 +15,7 @@ use crate::access::{Identity, Role, Tokens, denied};
 use crate::answer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::failure::Failure;
-use crate::gateway::{Gateway, Here};
+use crate::gateway::{Gateway, Here, refuse_other_buckets};
 use crate::journal::{Journal, Told, Watched};
 use crate::limits::{KeptStates, Limits};
 use crate::logs;
@@ -69,6 +69,8 @@ pub(crate) struct Served {
     pub(crate) works: Arc<Semaphore>,
     /// A place for the copy of the store that a client gets.
     pub(crate) copies: Arc<Semaphore>,
+    /// A place for a move of buckets, of which this server leads or takes part in one at a time.
+    pub(crate) moves: Arc<Semaphore>,
     pub(crate) connections: AtomicU64,
     pub(crate) metrics: Metrics,
     /// Times of searches.
@@ -110,11 +112,14 @@ impl Served {
             return Err(denied("the server is read-only"));
         }
         match role {
-            Role::Writer | Role::Admin | Role::Server => {
-                self.group.as_deref().map_or(Ok(()), Group::refuse_unless_leading)
-            }
+            Role::Writer | Role::Admin | Role::Server => self.refuse_unless_leading(),
             Role::Reader => Err(denied("the token is a reader's, and changes need a writer's")),
         }
+    }
+
+    /// Refuses what only the server does that makes the commits, if there are several.
+    pub(crate) fn refuse_unless_leading(&self) -> Result<()> {
+        self.group.as_deref().map_or(Ok(()), Group::refuse_unless_leading)
     }
 
     /// The share of this server, if it has one.
@@ -199,12 +204,14 @@ impl Served {
         let kind = request.query.as_ref().and_then(Kind::of);
         let answered = self.state(&request).and_then(|graph| {
             let query = wire::needed(request.query, "query that is known")?;
-            let graph = match &request.buckets[..] {
-                [] => graph,
-                buckets => {
-                    graph.within(wire::needed(BucketSet::from_bytes(buckets), "set of buckets")?)
-                }
+            let wanted = match &request.buckets[..] {
+                [] => None,
+                buckets => Some(wire::needed(BucketSet::from_bytes(buckets), "set of buckets")?),
             };
+            if let Some(own) = &graph.entry().buckets {
+                refuse_other_buckets(own, &query, wanted.as_ref())?;
+            }
+            let graph = wanted.map_or(graph.clone(), |wanted| graph.within(wanted));
             answer::answer(&graph, query, &self.limits, &self.cancel)
         });
         if let Some(kind) = kind {
@@ -290,6 +297,39 @@ impl Served {
         }
     }
 
+    /// The server and its graph.
+    pub(crate) fn status(&self) -> v1::StatusReply {
+        let graph = self.store.snapshot();
+        let group = self.group.as_deref();
+        let role = match group {
+            None => "server",
+            Some(group) if group.leads() => "leader",
+            Some(group) if !group.takes_part() => "starting",
+            Some(_) if self.share().is_some() => "share",
+            Some(_) => "follower",
+        };
+        v1::StatusReply {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            role: role.to_owned(),
+            pid: std::process::id(),
+            commit: graph.commit(),
+            nodes: graph.num_nodes(),
+            edges: graph.num_edges(),
+            log_bytes: self.store.log_bytes(),
+            read_only: self.read_only,
+            uptime_seconds: self.began.elapsed().as_secs_f64(),
+            running_calls: self.running_calls() as u64,
+            most_calls: self.limits.calls as u64,
+            connections: self.connections.load(Relaxed),
+            servers: group.map_or_else(Vec::new, Group::servers),
+            own: group.map_or_else(String::new, |group| group.address().to_owned()),
+            leader: group.and_then(Group::leader).unwrap_or_default(),
+            bolt: self.bolt.clone().unwrap_or_default(),
+            shares: self.gateway.as_ref().map_or_else(Vec::new, |gateway| gateway.told(&graph)),
+            buckets: graph.entry().buckets.as_ref().map_or_else(Vec::new, BucketSet::to_bytes),
+        }
+    }
+
     /// All numbers for Prometheus.
     pub(crate) fn metrics_text(&self) -> String {
         let (graph, layers) = (self.store.snapshot(), self.store.layers());
@@ -323,8 +363,8 @@ impl Here for Place {
         self.served.answer_here(request, &self.place, std::convert::identity).await
     }
 
-    fn last_commit(&self) -> u64 {
-        self.served.store.last_commit()
+    fn newest(&self) -> PropertyGraph {
+        self.served.store.snapshot()
     }
 
     fn limits(&self) -> &Limits {

@@ -1,10 +1,10 @@
 //! The interface `nakshi.v1.Graph` on a served graph.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use nakshi_io::CancelToken;
+use nakshi_property::BucketSet;
 use nakshi_query::{Class, Map, Options};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -18,6 +18,7 @@ use crate::copies;
 use crate::cypher;
 use crate::error::{Error, ErrorKind, Result};
 use crate::journal::{Told, Watched};
+use crate::moving;
 use crate::outcomes::{Attempt, Outcome, id_of};
 use crate::recruiting::{Wanted, recruit};
 use crate::replication::Group;
@@ -33,9 +34,10 @@ use crate::v1::step::Step as Kind;
 use crate::v1::step_reply::Reply as LastReply;
 use crate::v1::{
     Answer, BackupReply, BackupRequest, Commit, CommitAsyncReply, CommitReply, CommitRequest,
-    CypherReply, CypherRequest, Fault, NewEdgeNumbersReply, NewEdgeNumbersRequest, PipelineReply,
-    QueryRequest, ResolveReply, ResolveRequest, RunReply, RunRequest, StatusReply, StatusRequest,
-    Step, StepReply, WorkReply, WorkRequest,
+    CypherReply, CypherRequest, Fault, HoldReply, HoldRequest, MoveBucketsReply,
+    MoveBucketsRequest, NewEdgeNumbersReply, NewEdgeNumbersRequest, PipelineReply, QueryRequest,
+    ResolveReply, ResolveRequest, RunReply, RunRequest, StatusReply, StatusRequest, Step,
+    StepReply, WorkReply, WorkRequest,
 };
 use crate::wire;
 
@@ -394,6 +396,8 @@ impl Graph for Service {
     type WorkStream = Replies<WorkReply>;
     type CypherStream = Replies<CypherReply>;
     type BackupStream = Replies<BackupReply>;
+    type MoveBucketsStream = Replies<MoveBucketsReply>;
+    type HoldStream = Replies<HoldReply>;
 
     async fn query(
         &self,
@@ -609,6 +613,10 @@ impl Graph for Service {
             return Err(denied(what).into());
         }
         served.refuse_without_all()?;
+        let buckets = match &request.buckets[..] {
+            [] => None,
+            buckets => Some(wire::needed(BucketSet::from_bytes(buckets), "set of buckets")?),
+        };
         let alone = Arc::clone(&served.copies).try_acquire_owned().map_err(|_| {
             let what = "another client gets a copy of the store; try again when it has it";
             Error::new(ErrorKind::Overloaded, what)
@@ -618,42 +626,62 @@ impl Graph for Service {
         let stops = cancel.clone();
         let work = move |takes: &dyn Fn(BackupReply) -> bool| {
             let (_place, _alone, began) = (admitted.place, alone, Instant::now());
-            let sent = copies::send(served.store.path(), &cancel, takes);
+            let sent = match buckets {
+                Some(buckets) => moving::send(&served, &buckets, &cancel, takes),
+                None => copies::send(served.store.path(), &cancel, takes),
+            };
             served.count("backup", began, &sent);
             sent
         };
         Ok(Response::new(reply_by(idle, stops, work)))
     }
 
-    async fn status(&self, _: Request<StatusRequest>) -> Result<Response<StatusReply>, Status> {
-        let served = &self.0;
-        let graph = served.store.snapshot();
-        let group = served.group.as_deref();
-        let role = match group {
-            None => "server",
-            Some(group) if group.leads() => "leader",
-            Some(group) if !group.takes_part() => "starting",
-            Some(_) if served.share().is_some() => "share",
-            Some(_) => "follower",
+    async fn move_buckets(
+        &self,
+        mut request: Request<MoveBucketsRequest>,
+    ) -> Result<Response<Self::MoveBucketsStream>, Status> {
+        let admitted = Self::admitted(&mut request)?;
+        let (served, request) = (Arc::clone(&self.0), request.into_inner());
+        if !admitted.asker.identity.role.is_admin() {
+            return Err(denied("buckets are moved by an admin's token, or a server's").into());
+        }
+        served.may_write(admitted.asker.identity.role)?;
+        let alone = moving::place(&served.moves)?;
+        let (idle, cancel) = (served.limits.idle, served.cancel.child());
+        let stops = cancel.clone();
+        let work = move |takes: &dyn Fn(MoveBucketsReply) -> bool| {
+            let (_place, _alone, began) = (admitted.place, alone, Instant::now());
+            let moved = moving::move_buckets(&served, &request, &cancel, takes);
+            served.count("move", began, &moved);
+            moved
         };
-        Ok(Response::new(StatusReply {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            role: role.to_owned(),
-            pid: std::process::id(),
-            commit: graph.commit(),
-            nodes: graph.num_nodes(),
-            edges: graph.num_edges(),
-            log_bytes: served.store.log_bytes(),
-            read_only: served.read_only,
-            uptime_seconds: served.began.elapsed().as_secs_f64(),
-            running_calls: served.running_calls() as u64,
-            most_calls: served.limits.calls as u64,
-            connections: served.connections.load(Relaxed),
-            servers: group.map_or_else(Vec::new, Group::servers),
-            own: group.map_or_else(String::new, |group| group.address().to_owned()),
-            leader: group.and_then(Group::leader).unwrap_or_default(),
-            bolt: served.bolt.clone().unwrap_or_default(),
-        }))
+        Ok(Response::new(reply_by(idle, stops, work)))
+    }
+
+    async fn hold(
+        &self,
+        mut request: Request<HoldRequest>,
+    ) -> Result<Response<Self::HoldStream>, Status> {
+        let admitted = Self::admitted(&mut request)?;
+        let (served, request) = (Arc::clone(&self.0), request.into_inner());
+        if admitted.asker.identity.role != Role::Server {
+            return Err(denied("the other servers alone say what a server holds").into());
+        }
+        let alone = moving::place(&served.moves)?;
+        served.catch_up(request.at_least).await?;
+        let (idle, cancel) = (served.limits.idle, served.cancel.child());
+        let stops = cancel.clone();
+        let work = move |takes: &dyn Fn(HoldReply) -> bool| {
+            let (_place, _alone, began) = (admitted.place, alone, Instant::now());
+            let held = moving::hold(&served, &request, &cancel, takes);
+            served.count("hold", began, &held);
+            held
+        };
+        Ok(Response::new(reply_by(idle, stops, work)))
+    }
+
+    async fn status(&self, _: Request<StatusRequest>) -> Result<Response<StatusReply>, Status> {
+        Ok(Response::new(self.0.status()))
     }
 }
 

@@ -262,6 +262,8 @@ pub(crate) fn change(change: &property::Change) -> v1::Change {
         }),
         C::Declare { rule: declared } => Made::Declare(rule(declared)),
         C::Drop { name } => Made::Drop(name.clone()),
+        // A server refuses a change that is none: buckets are moved by a call of their own.
+        C::MoveBuckets { .. } => return v1::Change::default(),
     };
     v1::Change { change: Some(change) }
 }

@@ -15,7 +15,7 @@ use crate::{ColumnType, Direction, Encoding, Error, IdKind, Result};
 
 /// The newest format that this version reads. It writes a store in the oldest format that holds all
 /// of it, so that older versions read what they can.
-pub const FORMAT_VERSION: u32 = 7;
+pub const FORMAT_VERSION: u32 = 8;
 
 /// The files and sizes of one direction's edge lists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

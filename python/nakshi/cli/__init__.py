@@ -55,6 +55,8 @@ _PLACES = {
     "serve": ("servers", "serve"),
     "add-user": ("servers", "add_user"),
     "status": ("servers", "status"),
+    "buckets": ("buckets", "buckets"),
+    "move-buckets": ("buckets", "move_buckets"),
     "cluster": ("clusters", "cluster"),
     "worker": ("clusters", "worker"),
     "completion": ("completion", "completion"),

@@ -82,13 +82,16 @@ impl InferredProperties {
         }
     }
 
-    /// Adds a property of an existing graph, unless there is one of its name.
-    pub(super) fn take(&mut self, spec: &PropertySpec) {
-        // Names are unique in a graph, so the type cannot differ.
-        let number = self.number(&spec.name, Some(spec.ty));
-        if let Some(known) = number.ok().and_then(|number| self.known.get_mut(number as usize)) {
+    /// Adds a property of an existing graph, unless there is one of its name; returns its number.
+    ///
+    /// # Errors
+    /// A message if the property has another type elsewhere.
+    pub(super) fn take(&mut self, spec: &PropertySpec) -> Result<u32, String> {
+        let number = self.number(&spec.name, Some(spec.ty))?;
+        if let Some(known) = self.known.get_mut(number as usize) {
             known.searchable |= spec.searchable;
         }
+        Ok(number)
     }
 
     /// Appends a field for [`read`]; nothing for null.

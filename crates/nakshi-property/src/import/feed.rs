@@ -182,10 +182,10 @@ impl<'a> TableFeed<'a> {
     ) -> Result<CurrentTable<'a>> {
         let ty = table.name.clone();
         match &table.rows {
-            TableRows::Graph(graph) => {
+            TableRows::Graph(rows) => {
                 tables.reloaded = true;
                 // Types without edges are kept, too.
-                for ty in graph.edge_types().iter().filter(|_| kind == TableKind::Edges) {
+                for ty in rows.graph.edge_types().iter().filter(|_| kind == TableKind::Edges) {
                     number_of(&mut tables.types, ty.as_bytes())?;
                 }
             }

@@ -43,10 +43,10 @@ pub use options::{IdSpaces, LoadOptions, MissingNodes, ParallelEdges};
 pub use reorder::Reorder;
 pub use report::LoadReport;
 pub use rows::table_columns;
-pub use table::{ColumnHeader, Table, TableRows};
+pub use table::{ColumnHeader, GraphRows, Table, TableRows};
 
 use super::bucket_set::BucketSet;
-use super::entry::{ANY_FORMAT, RULES_FORMAT};
+use super::entry::{ANY_FORMAT, MOVED_FORMAT, RULES_FORMAT};
 use super::row::{EncodedEdge, RowKind, RowValues};
 use super::segment::{EdgeDirectory, NodeDirectory};
 use super::shard_map::Dealing;
@@ -117,30 +117,81 @@ pub fn load_with(
     Ok(report)
 }
 
-/// Builds new files with the contents of a graph of `store`, or of some of its buckets, and moves them into the store. Returns
-/// the manifest that would make them the store's files.
+/// The contents of new files.
+#[derive(Clone, Copy)]
+pub(super) struct Contents<'c> {
+    pub(super) graph: &'c PropertyGraph,
+    /// The buckets of which the nodes are wanted; `None` for all.
+    pub(super) buckets: Option<&'c BucketSet>,
+    /// A store with buckets that `graph` lacks, in the state after the same commit.
+    pub(super) more: Option<&'c PropertyGraph>,
+}
+
+impl Contents<'_> {
+    /// A table of the nodes, or of the edges, of each graph.
+    fn tables(&self) -> Vec<Table<'static>> {
+        let of = |graph: &PropertyGraph| {
+            let has = graph.entry().buckets.clone();
+            let wanted = self.buckets.cloned();
+            wanted.zip(has).map(|(wanted, has)| wanted.clone().without(&wanted.without(&has)))
+        };
+        let own = of(self.graph);
+        match (own, self.more.and_then(|more| Some((more, of(more)?)))) {
+            (Some(own), Some((more, taken))) => {
+                let taken = taken.without(&own);
+                reload::tables((self.graph, &own), (more, &taken))
+            }
+            _ => reload::table(self.graph, self.buckets),
+        }
+    }
+}
+
+/// Builds new files with some contents for `store`, and moves them into the store. Returns the manifest that would
+/// make them the store's files.
 ///
 /// # Errors
 /// As [`load`].
 pub(super) fn compacted(
     fs: &Arc<dyn WriteFs>,
     store: &Store,
-    (graph, buckets): (&PropertyGraph, Option<&BucketSet>),
+    contents: Contents<'_>,
     options: &LoadOptions,
     hooks: &Hooks,
 ) -> Result<Manifest> {
-    let manifest = store.manifest();
+    let (manifest, graph) = (store.manifest(), contents.graph);
     let options = &LoadOptions {
         page_size: manifest.page_size,
         encoding: manifest.encoding,
         ..reload::options(graph, options)
     };
     let shards = options.number_of_shards()?;
-    let load = Load { fs, options, hooks, kept: &Kept::of(graph, buckets), shards };
+    let load = Load { fs, options, hooks, kept: &Kept::of(graph, contents.buckets), shards };
     let mut builder = StoreBuilder::successor(Arc::clone(fs), store, load.build_options())?;
-    let done = load.run(&mut builder, reload::table(graph), reload::table(graph));
+    let done = load.run(&mut builder, contents.tables(), contents.tables());
     done.map_err(|error| hooks.check().err().unwrap_or(error))?;
     builder.succeed(store.path())
+}
+
+/// Writes what some buckets of a graph have as the new store `destination`.
+///
+/// # Errors
+/// As [`load`].
+pub(super) fn write_share(
+    fs: &Arc<dyn WriteFs>,
+    graph: &PropertyGraph,
+    buckets: &BucketSet,
+    destination: &Path,
+    options: &LoadOptions,
+    hooks: &Hooks,
+) -> Result<()> {
+    let options = &reload::options(graph, options);
+    let shards = options.number_of_shards()?;
+    let load = Load { fs, options, hooks, kept: &Kept::of(graph, Some(buckets)), shards };
+    let mut builder = StoreBuilder::create(Arc::clone(fs), destination, load.build_options())?;
+    let table = || reload::table(graph, Some(buckets));
+    let done = load.run(&mut builder, table(), table());
+    done.map_err(|error| hooks.check().err().unwrap_or(error))?;
+    builder.commit().map(|_| ())
 }
 
 /// The rows of nodes and of edges on their way to the files, and the keys of edges.
@@ -360,7 +411,6 @@ impl Load<'_> {
             id_spaces: self.options.id_spaces,
             spaces: BTreeSet::new(),
             memory: self.options.memory,
-            buckets: self.kept.buckets.clone(),
             counters: Arc::default(),
             cancel: self.hooks.cancel.clone(),
         };
@@ -517,6 +567,7 @@ impl Load<'_> {
         let numbered = edges.iter().any(PropertySpec::is_hidden);
         PropertyEntry {
             format: match dealt {
+                _ if !self.kept.moved.is_empty() => MOVED_FORMAT,
                 _ if !self.kept.rules.is_empty() => RULES_FORMAT,
                 _ if nodes.iter().chain(&edges).any(|spec| spec.any_of().is_some()) => ANY_FORMAT,
                 _ if self.kept.buckets.is_some() => SHARE_FORMAT,
@@ -535,6 +586,7 @@ impl Load<'_> {
             edge_types: tables.types.clone(),
             inverses: self.kept.inverses.clone(),
             rules: self.kept.rules.clone(),
+            moved: self.kept.moved.clone(),
             buckets: self.kept.buckets.clone(),
             next_edge: self.kept.next_edge,
             commit: self.kept.commit,

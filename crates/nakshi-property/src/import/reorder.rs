@@ -69,7 +69,8 @@ impl Reorder {
         let shards = options.number_of_shards()?;
         let load = Load { fs, options: &options, hooks, kept: &kept, shards };
         let builder = StoreBuilder::create(Arc::clone(fs), destination, load.build_options())?;
-        let [nodes, edges] = [reload::table(&graph), reload::table(&graph)];
+        let table = || reload::table(&graph, kept.buckets.as_ref());
+        let [nodes, edges] = [table(), table()];
         drop(graph);
         let done = (|| {
             let rowed = load.read(&builder, nodes, edges)?;

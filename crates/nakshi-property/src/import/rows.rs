@@ -8,7 +8,6 @@ use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Schema};
 use nakshi_io::CancelToken;
 
-use super::super::bucket_set::BucketSet;
 use super::super::spec::{PropertySpec, RESERVED};
 use super::super::value::{PropertyType, Scalar, Value, instant_of, milliseconds};
 use super::arrow_cells;
@@ -45,7 +44,7 @@ enum RowInput<'a> {
         batch: Option<(RecordBatch, usize)>,
         row: u64,
     },
-    Graph(Reload),
+    Graph(Box<Reload>),
 }
 
 type Batches<'a> = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'a>;
@@ -58,8 +57,6 @@ pub(super) struct Setting {
     /// Spaces that headers of tables of edges name.
     pub(super) spaces: BTreeSet<String>,
     pub(super) memory: u64,
-    /// The buckets whose nodes are read of a graph; `None` for all.
-    pub(super) buckets: Option<BucketSet>,
     pub(super) counters: Arc<Counters>,
     pub(super) cancel: CancelToken,
 }
@@ -101,15 +98,9 @@ impl<'a> OpenedTable<'a> {
                 let notes = arrow_cells::notes(&path.to_string_lossy(), &schema);
                 Ok(OpenedTable { path, names: names(&schema), source: of(batches), notes })
             }
-            TableRows::Graph(graph) => {
-                let reload = Reload::new(
-                    kind,
-                    &graph,
-                    setting.buckets.as_ref(),
-                    properties,
-                    &setting.cancel,
-                );
-                let (path, source) = (PathBuf::from("graph"), RowInput::Graph(reload));
+            TableRows::Graph(rows) => {
+                let reload = Reload::new(kind, *rows, properties, &setting.cancel)?;
+                let (path, source) = (PathBuf::from("graph"), RowInput::Graph(Box::new(reload)));
                 Ok(OpenedTable { path, names: Vec::new(), source, notes: Vec::new() })
             }
         }
@@ -368,7 +359,6 @@ pub fn table_columns(path: &Path, separator: Option<u8>, memory: u64) -> Result<
         id_spaces: IdSpaces::Headers,
         spaces: BTreeSet::new(),
         memory,
-        buckets: None,
         counters: Arc::default(),
         cancel: CancelToken::new(),
     };

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use arrow_array::RecordBatchReader;
 
 use super::super::PropertyGraph;
+use super::super::bucket_set::BucketSet;
 
 /// A table of nodes or of edges.
 pub struct Table<'a> {
@@ -40,8 +41,21 @@ pub enum TableRows<'a> {
     Path(PathBuf),
     /// Record batches.
     Batches(Box<dyn RecordBatchReader + Send + 'a>),
-    /// All nodes, or all edges, of a graph.
-    Graph(PropertyGraph),
+    /// Nodes, or edges, of a graph.
+    Graph(Box<GraphRows>),
+}
+
+/// Nodes and edges of a graph.
+#[derive(Debug)]
+pub struct GraphRows {
+    /// The graph.
+    pub graph: PropertyGraph,
+    /// The buckets whose nodes are wanted, with the edges at them; `None` for all.
+    pub buckets: Option<BucketSet>,
+    /// Buckets whose nodes are in another table, with the edges from them.
+    pub other: BucketSet,
+    /// True if other nodes are listed, too, where they are few.
+    pub lists_few: bool,
 }
 
 impl std::fmt::Debug for Table<'_> {
@@ -49,7 +63,7 @@ impl std::fmt::Debug for Table<'_> {
         let rows = match &self.rows {
             TableRows::Path(path) => path.display().to_string(),
             TableRows::Batches(_) => "batches".to_owned(),
-            TableRows::Graph(graph) => format!("{graph:?}"),
+            TableRows::Graph(rows) => format!("{:?}", rows.graph),
         };
         f.debug_struct("Table").field("name", &self.name).field("rows", &rows).finish()
     }

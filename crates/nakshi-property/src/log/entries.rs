@@ -134,7 +134,7 @@ impl LogEntries {
 
 #[cfg(test)]
 mod tests {
-    use super::super::op::tests::{change, mark};
+    use super::super::decoder::tests::{change, mark};
     use super::*;
     use proptest::prelude::*;
 

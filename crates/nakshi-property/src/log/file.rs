@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use nakshi_io::CancelToken;
 
+use super::decoder;
 use super::op::{self, Change, TransactionMark};
 use nakshi_store::files::crc32c;
 use nakshi_store::files::{Uuid, manifest_name};
@@ -350,9 +351,9 @@ impl<'f> Changes<'f> {
     fn begin(file: &'f mut LogFile, all: Range<u64>) -> Result<Self> {
         let mut changes = Changes { file, rest: all.clone(), all, mark: None, left: 0 };
         if changes.file.header.version > 1 {
-            changes.mark = changes.decode(op::mark)?;
+            changes.mark = changes.decode(decoder::mark)?;
         }
-        changes.left = changes.decode(op::count)?;
+        changes.left = changes.decode(decoder::count)?;
         Ok(changes)
     }
 
@@ -376,7 +377,7 @@ impl<'f> Changes<'f> {
             return if whole { Ok(None) } else { Err(self.bad()) };
         }
         self.left -= 1;
-        self.decode(op::change).map(Some)
+        self.decode(decoder::change).map(Some)
     }
 
     /// The commit, encoded as new logs have it, no matter how many of its changes were read.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use nakshi_io::CancelToken;
 use nakshi_property::{
     BUCKETS, BucketSet, Change, Condition, LogEntries, PropertyGraph, PropertyStore, Value, backup,
-    bucket_of, check,
+    check,
 };
 use nakshi_store::import::Hooks;
 use nakshi_store::{Error, OpenOptions};
@@ -21,11 +21,15 @@ const SHARES: u32 = 3;
 
 /// A whole store, and those with shares of it.
 struct Shared {
-    _home: TempDir,
+    home: TempDir,
     path: PathBuf,
     whole: PropertyStore,
     shares: Vec<(PathBuf, BucketSet, PropertyStore)>,
     told: u64,
+    /// A share, and what some buckets of another one had a while ago, which it is to take.
+    moving: Option<(usize, PropertyStore)>,
+    /// Stores that were written for shares.
+    written: u32,
 }
 
 impl Shared {
@@ -43,7 +47,45 @@ impl Shared {
         let shares = (0..SHARES).map(share).collect();
         let whole = open(&path);
         let told = whole.snapshot().commit();
-        Shared { _home: home, path, whole, shares, told }
+        Shared { home, path, whole, shares, told, moving: None, written: 0 }
+    }
+
+    /// Has the whole store write every fourth of the buckets from some number on, for a share to take.
+    fn begin_move(&mut self, number: u32) {
+        self.end_move();
+        let to = (number % SHARES) as usize;
+        let (_, own, _) = &self.shares[to];
+        let taken = BucketSet::new((number..BUCKETS).step_by(4)).without(own);
+        self.moving = Some((to, self.written(&taken)));
+    }
+
+    fn written(&mut self, buckets: &BucketSet) -> PropertyStore {
+        self.written += 1;
+        let path = self.home.path().join(format!("moved-{}.nakshi", self.written));
+        let graph = self.whole.snapshot();
+        graph.write_share(buckets, &path, &options(), &Hooks::default()).unwrap();
+        open(&path)
+    }
+
+    /// Has the share take them, and the others leave them out.
+    fn end_move(&mut self) {
+        let Some((to, mut more)) = self.moving.take() else { return };
+        let taken = more.buckets().unwrap();
+        let kept =
+            LogEntries::open(&self.shares[to].0, Some(more.last_commit()), &CancelToken::new());
+        if kept.is_err() {
+            // The share was compacted meanwhile, and its log begins later.
+            more = self.written(&taken);
+        }
+        for (at, (_, buckets, share)) in self.shares.iter_mut().enumerate() {
+            let (next, more) = match at == to {
+                true => (buckets.clone().union(&taken), Some(&more)),
+                false => (buckets.clone().without(&taken), None),
+            };
+            share.hold(&next, more, &options(), &Hooks::default()).unwrap();
+            assert_eq!(share.buckets(), Some(next.clone()));
+            *buckets = next;
+        }
     }
 
     /// Has the shares follow the whole.
@@ -113,8 +155,10 @@ impl Shared {
         };
         prop_assert_eq!(self.shares.iter().map(own).sum::<u64>(), whole.num_edges());
         for v in 0..16 {
-            let (_, _, own) = &self.shares[(bucket_of(&id(v)) % SHARES) as usize];
-            compare_node(&whole, &own.snapshot(), v)?;
+            let own = self.shares.iter().filter(|(_, buckets, _)| buckets.has(&id(v)));
+            let owners: Vec<_> = own.collect();
+            prop_assert_eq!(owners.len(), 1);
+            compare_node(&whole, &owners[0].2.snapshot(), v)?;
         }
         for (_, _, share) in &self.shares {
             let graph = share.snapshot();
@@ -171,16 +215,23 @@ fn compare_node(whole: &PropertyGraph, own: &PropertyGraph, v: u32) -> Result<()
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(super::scaled(32)))]
     /// Seen red with edges that are only with their sources, at the import and in a commit, and with edges of
-    /// a deleted node that stay at their other ends.
+    /// a deleted node that stay at their other ends. Buckets move between the shares meanwhile.
     #[test]
     fn shares_answer_as_the_whole_does(
         edges in prop::collection::vec(edge(), 0..40),
         steps in steps(),
+        moves in prop::collection::vec(0..32_u32, 0..24),
     ) {
         let mut shared = Shared::new(&edges);
-        for step in &steps {
+        for (at, step) in steps.iter().enumerate() {
+            match moves.get(at) {
+                Some(number @ 0..4) => shared.begin_move(*number),
+                Some(4..8) => shared.end_move(),
+                _ => {}
+            }
             shared.step(step);
         }
+        shared.end_move();
         shared.compare()?;
         shared.step(&Step::Reopen);
         shared.compare()?;
@@ -209,9 +260,12 @@ fn a_share_refuses_changes_of_its_own() {
     let shared = Shared::new(&edges());
     let (_, buckets, share) = &shared.shares[0];
     let change = [Change::AppendNode { id: id(99), properties: Vec::new() }];
+    let more = BucketSet::new(0..BUCKETS);
     let refused = [
         share.commit(&change).map(|_| ()),
         share.take_share(buckets, &options(), &Hooks::default()),
+        share.hold(&more, None, &options(), &Hooks::default()),
+        shared.whole.hold(buckets, None, &options(), &Hooks::default()),
     ];
     for refused in refused {
         assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");

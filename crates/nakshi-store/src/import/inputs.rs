@@ -78,8 +78,16 @@ impl<'a> Inputs<'a> {
         paths.filter_map(|path| std::fs::metadata(path).ok()).map(|meta| meta.len()).sum()
     }
 
-    /// Returns the next piece of input with its number.
+    /// Returns the next piece of input with its number. After an error there is none: another thread, which
+    /// asks before it knows of the error, would get one of what is behind it.
     pub fn next(&mut self) -> Result<Option<(u64, ParseTask<'a>)>> {
+        self.piece().inspect_err(|_| {
+            self.current = None;
+            self.waiting.clear();
+        })
+    }
+
+    fn piece(&mut self) -> Result<Option<(u64, ParseTask<'a>)>> {
         loop {
             if let Some(feed) = &mut self.current {
                 if let Some(task) = feed.next()? {

@@ -117,8 +117,11 @@ fn a_list_beyond_the_memory() {
         .chunks(8)
         .map(|byte| byte.iter().fold(0, |sum, b| sum * 2 + (b - b'0')))
         .collect();
-    let error = imported(&bytes, properties, &options()).unwrap_err().to_string();
-    assert!(error.contains("which a quarter of the memory does not hold"), "{error}");
+    // Seen red, about once in 200 times, with a reader that another thread asks again after its error.
+    for _ in 0..100 {
+        let error = imported(&bytes, properties, &options()).unwrap_err().to_string();
+        assert!(error.contains("which a quarter of the memory does not hold"), "{error}");
+    }
 }
 
 /// A flipped bit gives an error or some other graph of as many arcs.
