@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use nakshi_property::{BucketSet, LABELS, PropertyGraph, QueryOrder, Value, bucket_of};
+use nakshi_property::{
+    BucketSet, LABELS, MovedBuckets, PropertyGraph, QueryOrder, Value, bucket_of,
+};
 use nakshi_store::{ExternalId, mix};
 use prost::Message;
 use tokio::task::JoinSet;
@@ -59,12 +61,14 @@ struct Other {
     away: AtomicU64,
 }
 
+/// The last placements, each with the commit from which on it holds.
+type Placements = VecDeque<(u64, Arc<Placement>)>;
+
 /// The servers, as one of them asks the others.
 pub(crate) struct Gateway {
     /// The placement by the list of servers.
     listed: Placement,
-    /// The last placements, each with the commit from which on it holds.
-    placements: RwLock<VecDeque<(u64, Arc<Placement>)>>,
+    placements: RwLock<Placements>,
     /// Place of this server.
     own: usize,
     servers: Vec<Other>,
@@ -268,15 +272,18 @@ impl Gateway {
 
     /// Which servers have what after a commit, or after the last one; `newest` is the state after that.
     pub(crate) fn placement(&self, newest: &PropertyGraph, commit: Option<u64>) -> Arc<Placement> {
-        let moved = newest.moved_buckets();
         let commit = commit.unwrap_or(u64::MAX).min(newest.commit());
-        let after = |known: &VecDeque<(u64, Arc<Placement>)>| {
+        self.placement_after(commit, newest.moved_buckets())
+    }
+
+    /// Which servers have what after a commit, given the buckets that were moved by then, and perhaps later.
+    fn placement_after(&self, commit: u64, moved: &MovedBuckets) -> Arc<Placement> {
+        let after = |known: &Placements| {
             let then = known.iter().rev().find(|(since, _)| *since <= commit).or(known.front());
             then.map_or_else(|| Arc::new(self.listed.clone()), |(_, then)| Arc::clone(then))
         };
-        let is_known = |known: &VecDeque<(u64, Arc<Placement>)>| {
-            known.back().is_some_and(|(since, _)| *since >= moved.since)
-        };
+        let is_known =
+            |known: &Placements| known.back().is_some_and(|(since, _)| *since >= moved.since);
         {
             let known = self.placements.read().unwrap_or_else(PoisonError::into_inner);
             if is_known(&known) {
@@ -796,6 +803,58 @@ mod tests {
     fn set(gateway: &Gateway, running: [usize; 7]) {
         for (server, running) in gateway.servers.iter().zip(running) {
             server.running.store(running, Relaxed);
+        }
+    }
+
+    /// A state is asked for where its buckets were.
+    #[test]
+    fn a_query_of_an_earlier_state_goes_to_the_servers_of_then() {
+        let gateway = gateway();
+        let listed = gateway.listed.clone();
+        let bucket = listed.buckets(0).iter().next().unwrap();
+        let of = |placement: &Placement| placement.buckets(1).has_all(&BucketSet::new([bucket]));
+        let moved =
+            |since, to| MovedBuckets { shares: 2, since, to: [(bucket, to)].into_iter().collect() };
+        assert!(!of(&gateway.placement_after(30, &MovedBuckets::default())));
+        for (commit, moved, there) in [
+            (50, moved(40, 1), true),
+            (39, moved(40, 1), false),
+            (70, moved(60, 0), false),
+            (59, moved(60, 0), true),
+            // This server has the newer one from another thread.
+            (45, moved(40, 1), true),
+            (12, moved(60, 0), false),
+        ] {
+            assert_eq!(of(&gateway.placement_after(commit, &moved)), there, "{commit}");
+        }
+        for since in 100..200 {
+            gateway.placement_after(since, &moved(since, (since % 2) as u32));
+        }
+        assert_eq!(gateway.placements.read().unwrap().len(), PLACEMENTS);
+    }
+
+    /// Seen red without the look at the nodes, and at the set.
+    #[test]
+    fn a_server_refuses_buckets_that_it_does_not_have() {
+        let id = |id: u64| wire::id(&ExternalId::U64(id));
+        let own = BucketSet::new([bucket_of(&ExternalId::U64(7))]);
+        let frontier = |ids: &[u64]| {
+            let ids = ids.iter().map(|one| id(*one)).collect();
+            Query::Frontier(v1::Frontier { ids, ..v1::Frontier::default() })
+        };
+        let part = Query::NodePart(v1::NodePart { id: Some(id(8)), ..v1::NodePart::default() });
+        let all = Query::CountNodes(v1::CountNodes::default());
+        let more = own.clone().union(&BucketSet::new([bucket_of(&ExternalId::U64(8))]));
+        for (query, wanted, has) in [
+            (frontier(&[7, 7]), None, true),
+            (frontier(&[7, 8]), None, false),
+            (part, None, false),
+            (all.clone(), Some(&own), true),
+            (all, Some(&more), false),
+        ] {
+            let refused = refuse_other_buckets(&own, &query, wanted);
+            assert_eq!(refused.is_ok(), has, "{query:?}");
+            assert!(refused.is_ok() || is_elsewhere(&refused.unwrap_err()));
         }
     }
 

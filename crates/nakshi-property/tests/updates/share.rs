@@ -215,7 +215,8 @@ fn compare_node(whole: &PropertyGraph, own: &PropertyGraph, v: u32) -> Result<()
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(super::scaled(32)))]
     /// Seen red with edges that are only with their sources, at the import and in a commit, and with edges of
-    /// a deleted node that stay at their other ends. Buckets move between the shares meanwhile.
+    /// a deleted node that stay at their other ends. Buckets move between the shares meanwhile: seen red with the
+    /// edges between two tables in both of them, and with a copy that lacks the commits since.
     #[test]
     fn shares_answer_as_the_whole_does(
         edges in prop::collection::vec(edge(), 0..40),
