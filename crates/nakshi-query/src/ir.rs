@@ -241,6 +241,18 @@ pub(crate) struct EdgePattern {
     pub(crate) properties: Option<Expr>,
     /// The condition inside of the edge: `-[r WHERE ...]-`.
     pub(crate) condition: Option<Expr>,
+    /// The pattern that is repeated in place of an edge. `length` counts its repetitions, and the slot gets all edges.
+    pub(crate) repeat: Option<Box<Repeat>>,
+}
+
+/// A pattern that is passed several times: `((x)-[r]->(y) WHERE ...){1,3}`.
+#[derive(Clone, Debug)]
+pub(crate) struct Repeat {
+    pub(crate) nodes: Vec<NodePattern>,
+    pub(crate) edges: Vec<EdgePattern>,
+    pub(crate) condition: Option<Expr>,
+    /// Variables of one repetition, each with the slot of the list of its values in all of them.
+    pub(crate) lists: Vec<(Slot, Slot)>,
 }
 
 /// Which shortest paths are wanted.

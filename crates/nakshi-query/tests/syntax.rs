@@ -140,6 +140,73 @@ fn shortest_paths_are_selected() {
 }
 
 #[test]
+fn patterns_are_repeated() {
+    let home = tempfile::tempdir().unwrap();
+    let database = small(home.path());
+    for (text, expected) in [
+        ("MATCH (a:A)((x)-[:R]->(y)-[:R]->(z)){1}(b) RETURN x[0].n, sum(y[0].n), b.n", "1 6 3"),
+        (
+            "MATCH p = (a:A)((x)-[:R]->(y)-[:S]->(z)){0,3}(b) RETURN length(p), size(x), b.n",
+            "0 0 1",
+        ),
+        ("MATCH ((x:A)-[r {w: 1}]->(y)) {1,1} RETURN size(x), r[0].w", "1 1"),
+        ("MATCH (:A)((x)-[r:R]->(y) WHERE r.w > 0)+(b:C) RETURN [e IN r | e.w]", "[1, 2]"),
+        ("MATCH (:A)-[r:R WHERE r.w > 0]->+(b:C) RETURN [e IN r | e.w]", "[1, 2]"),
+        ("MATCH (:A)-[r:R WHERE r.w > 0]->{2}(b) RETURN [e IN r | e.w]", "[1, 2]"),
+        ("MATCH (:A)-[:R]->{,1}(b) RETURN collect(b.n)", "[1, 2, 4]"),
+        ("MATCH (m:B) MATCH (:A)((x)-[r:R]->(y) WHERE y = m){1,}(b) RETURN size(y), b.n", "1 2"),
+        ("MATCH (a:A) RETURN COUNT { MATCH (a)((x)-[:R]->(y)){2}(:C) }", "2"),
+        ("MATCH (a) WHERE EXISTS { MATCH (a)((x)-[:R]->(y)-[:R]->(z))+ } RETURN a.n", "1"),
+        (
+            "MATCH (a:A) WHERE EXISTS { MATCH (a)((x)-->(y) WHERE y.n > a.n)+(c:C) WHERE size(x) = 2 } RETURN a.n",
+            "1",
+        ),
+        ("OPTIONAL MATCH (a:A)((x)-[:S]->(y)){2}(b) RETURN x, y, b", "null null null"),
+        (
+            "MATCH (a:A)(()-[r:R]->()){1,2}(c:C), (a)-[s:R]->(d:D) RETURN [e IN r | e.w], d.n",
+            "[1, 2] 4",
+        ),
+        ("MATCH (a:A)-[s:S]->(b)<-[q:R]-()((x)<-[r]-(y))+(e) RETURN count(*)", "2"),
+        (
+            "MATCH ((x:A)-[:R]->(y)){1}((z)-[:R]->(w:C)){1} RETURN collect([y[0].n, z[0].n])",
+            "[[2, 2], [4, 4]]",
+        ),
+        ("MATCH (n:A) WITH n LIMIT 1 MATCH ((x)-[:R {w: n.n}]->(y)){1,2} RETURN y[0].n", "2"),
+        ("RETURN COUNT { ((x)-[:R]->(y)-[:R]->(z)){1} }", "2"),
+        ("RETURN ((1)-(2))*(3) AS x", "-3"),
+    ] {
+        let rows = ask(&database, text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(rows, [expected], "{text}");
+    }
+    for (text, detail) in [
+        ("MATCH (x)((x)-->(y))+ RETURN x", "VariableAlreadyBound"),
+        ("MATCH ((x)-->(y))+(x) RETURN x", "VariableTypeConflict"),
+        ("MATCH ((x)-->(y))+ MATCH (x) RETURN x", "VariableTypeConflict"),
+        ("MATCH (x) MATCH ((x)-->(y))+ RETURN x", "VariableAlreadyBound"),
+        ("MATCH (a)((x)-->(y) WHERE a.n = 1)+ RETURN x", "UndefinedVariable"),
+        ("MATCH (a)((x)-->(y)){0} RETURN x", "UnexpectedSyntax"),
+        ("MATCH (a)((x)-->(y)){,0} RETURN x", "UnexpectedSyntax"),
+        ("MATCH (a)((x)-->(y)){3,2} RETURN x", "UnexpectedSyntax"),
+        ("MATCH (a)((x)-->(y)){2 RETURN x", "UnexpectedSyntax"),
+        ("MATCH (a)((x)-->(y)){} RETURN x", "UnexpectedSyntax"),
+        ("MATCH (a)((x)){2} RETURN x", "UnexpectedSyntax"),
+        ("MATCH (a)((x)-[*]->(y)){2} RETURN x", "UnexpectedSyntax"),
+        ("MATCH (a)((x)-->+(y)){2} RETURN x", "UnexpectedSyntax"),
+        ("MATCH (a)(((x)-->(y)){2}){2} RETURN x", "UnexpectedSyntax"),
+        ("MATCH (a)(b) RETURN a", "UnexpectedSyntax"),
+        ("MATCH (a)((x)-->(y))(b) RETURN a", "UnexpectedSyntax"),
+        ("MATCH SHORTEST 1 (a)((x)-->(y))+(b) RETURN a", "UnexpectedSyntax"),
+        ("MATCH SHORTEST 1 ((x)-->(y))+(b) RETURN x", "UnexpectedSyntax"),
+        ("MATCH (a)-[r*2 WHERE r.w = 1]->(b) RETURN a", "UnexpectedSyntax"),
+        ("MATCH (a) RETURN COUNT { (a)((x)-->(y)){2}(:C) }", "UnexpectedSyntax"),
+        ("CREATE ((x)-[:R]->(y)){2}", "UnexpectedSyntax"),
+        ("MERGE ((x)-[:R]->(y)){2}", "UnexpectedSyntax"),
+    ] {
+        assert_eq!(ask(&database, text).unwrap_err().detail(), detail, "{text}");
+    }
+}
+
+#[test]
 fn long_ways_and_many_ways_are_found() {
     let home = tempfile::tempdir().unwrap();
     let database = empty(home.path());

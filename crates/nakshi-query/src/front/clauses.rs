@@ -291,6 +291,10 @@ impl Resolver<'_> {
         if edges.clone().any(|edge| edge.bound) {
             return Err(self.refuse("VariableAlreadyBound", "the edge is there already", at));
         }
+        if edges.clone().any(|edge| edge.repeat.is_some()) {
+            let message = "CREATE and MERGE make no quantified path patterns";
+            return Err(self.refuse("CreatingVarLength", message, at));
+        }
         if edges.any(|edge| edge.condition.is_some()) || nodes.any(|node| node.condition.is_some())
         {
             let message = "WHERE inside of a pattern is for MATCH";

@@ -6,6 +6,7 @@
 //! - `diagnose` gives its errors the names that openCypher's compatibility kit has
 //! - `scope` gives variables their slots
 //! - `grouping` mends how operators bind
+//! - `repeats` resolves the parts of patterns that are passed several times
 //! - `expressions`, `patterns`, `clauses` and `projections` resolve what they are called after, and refuse
 //!   what `decypher` lets through
 
@@ -17,6 +18,7 @@ mod mend;
 mod notes;
 mod patterns;
 mod projections;
+mod repeats;
 mod schema;
 mod scope;
 mod show;
@@ -45,7 +47,17 @@ pub(crate) fn statement(text: &str, procedures: &dyn Procedures) -> Result<State
     }
     let mut notes = Notes::of(text);
     let mended = show::mend(notes.take(&mend::mend(text, skipped)?))?;
-    let (query, tree) = parsed(&mended).or_else(|error| {
+    if let Some(at) = notes.without_match {
+        let message = "a path with a quantified path pattern needs MATCH here, as in \
+                       EXISTS { MATCH (a)((x)-->(y)){2}(b) }";
+        return Err(QueryError::compile(
+            Class::Syntax,
+            "UnexpectedSyntax",
+            message,
+            Some((text, at)),
+        ));
+    }
+    let (mut query, tree) = parsed(&mended).or_else(|error| {
         // A query may end with a subquery, which `decypher` does not take.
         let finished = format!("{}\nFINISH", mended.trim_end().trim_end_matches(';'));
         match parsed(&finished) {
@@ -53,6 +65,7 @@ pub(crate) fn statement(text: &str, procedures: &dyn Procedures) -> Result<State
             _ => Err(diagnose::syntax(text, &mended, &error)),
         }
     })?;
+    repeats::mark(&mut query, &notes);
     let config = decypher::hir::LowerConfig::default();
     let found = decypher::hir::lower::lower(&query, &config).err();
     let found = found.and_then(|found| diagnose::meaning(text, &notes, &found));
@@ -74,7 +87,9 @@ fn expression(text: &str, bytes: &Range<usize>, notes: &mut Notes) -> Result<Exp
     let room = " ".repeat(bytes.start.saturating_sub(BEFORE.len()));
     let alone = format!("{room}{BEFORE}{}", text.get(bytes.clone()).unwrap_or_default());
     let mended = notes.take(&alone);
-    let (query, _) = parsed(&mended).map_err(|error| diagnose::syntax(text, &mended, &error))?;
+    let (mut query, _) =
+        parsed(&mended).map_err(|error| diagnose::syntax(text, &mended, &error))?;
+    repeats::mark(&mut query, notes);
     clauses::only_item(&query).ok_or_else(|| {
         let place = Some((text, bytes.start));
         QueryError::compile(Class::Syntax, "UnexpectedSyntax", "this is no condition", place)
