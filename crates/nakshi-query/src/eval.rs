@@ -89,6 +89,7 @@ pub(crate) fn eval(scope: &dyn Scope, expr: &Expr, row: &mut Row) -> Result<Valu
             contained(&item, &list)?
         }
         Expr::IsNull(one) => Value::Bool(eval(scope, one, row)?.is_null()),
+        Expr::IsTyped(one, of) => Value::Bool(of.has(&eval(scope, one, row)?)),
         Expr::Index(of, index) => {
             let (of, index) = (eval(scope, of, row)?, eval(scope, index, row)?);
             indexed(scope.view(), &of, &index)?

@@ -33,6 +33,7 @@ pub(crate) fn is_fixed(expr: &Expr) -> bool {
             | Expr::Compare(..)
             | Expr::In(..)
             | Expr::IsNull(_)
+            | Expr::IsTyped(..)
             | Expr::List(_)
     );
     simple && children(expr).into_iter().all(is_fixed)
@@ -84,7 +85,8 @@ pub(crate) fn children(expr: &Expr) -> Vec<&Expr> {
         | Expr::Not(one)
         | Expr::Negate(one)
         | Expr::Plus(one)
-        | Expr::IsNull(one) => vec![one],
+        | Expr::IsNull(one)
+        | Expr::IsTyped(one, _) => vec![one],
         Expr::Binary(_, a, b) | Expr::Compare(_, a, b) | Expr::In(a, b) | Expr::Index(a, b) => {
             vec![a, b]
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use nakshi_property::Rule;
 
+use super::types::Type;
 use super::value::Value;
 
 /// Place of a variable in a row.
@@ -29,6 +30,7 @@ pub(crate) enum Expr {
     Compare(Compare, Box<Expr>, Box<Expr>),
     In(Box<Expr>, Box<Expr>),
     IsNull(Box<Expr>),
+    IsTyped(Box<Expr>, Type),
     Index(Box<Expr>, Box<Expr>),
     Slice(Box<Expr>, Option<Box<Expr>>, Option<Box<Expr>>),
     List(Vec<Expr>),

@@ -262,3 +262,111 @@ fn texts_negations_and_hints() {
     let error = ask(&database, "hello").unwrap_err();
     assert!(error.to_string().contains("begins with a clause"), "{error}");
 }
+
+#[test]
+fn types_are_told() {
+    let home = tempfile::tempdir().unwrap();
+    let database = small(home.path());
+    let all = "true, 1, 1.5, 'a', date('2024-01-01'), localtime('12:00'), time('12:00Z'), \
+               localdatetime('2024-01-01T00:00'), datetime('2024-01-01T00:00Z'), duration('P1D'), \
+               point({x: 1, y: 2}), n, r, p, {a: 1}, [1, 2]";
+    let kinds = [
+        "BOOLEAN",
+        "INTEGER",
+        "FLOAT",
+        "STRING",
+        "DATE",
+        "LOCAL TIME",
+        "ZONED TIME",
+        "LOCAL DATETIME",
+        "ZONED DATETIME",
+        "DURATION",
+        "POINT",
+        "NODE",
+        "RELATIONSHIP",
+        "PATH",
+        "MAP",
+        "LIST<INTEGER>",
+    ];
+    for (place, kind) in kinds.iter().enumerate() {
+        for check in ["IS ::", "is typed", "::", "IS NOT ::", "IS NOT TYPED"] {
+            let text = format!(
+                "MATCH p = (n:A)-[r:S]->() WITH [{all}] AS all \
+                 RETURN [i IN range(0, size(all) - 1) WHERE all[i] {check} {kind}] AS found"
+            );
+            let negated = check.contains("NOT");
+            let places = (0..kinds.len()).filter(|other| (*other == place) != negated);
+            let places = places.map(|place| place.to_string()).collect::<Vec<_>>().join(", ");
+            assert_eq!(ask(&database, &text).unwrap(), [format!("[{places}]")], "{text}");
+            let null = format!("RETURN null {check} {kind}, null {check} {kind} NOT NULL");
+            let expected = format!("{} {negated}", !negated);
+            assert_eq!(ask(&database, &null).unwrap(), [expected], "{null}");
+        }
+    }
+}
+
+#[test]
+fn types_have_parts() {
+    let home = tempfile::tempdir().unwrap();
+    let database = small(home.path());
+    for (condition, expected) in [
+        ("null IS :: NULL AND NOT 1 IS :: NULL", true),
+        ("null IS :: NOTHING OR 1 IS :: NOTHING OR null IS :: ANY NOT NULL", false),
+        ("1 IS :: ANY AND [null] IS :: ANY VALUE NOT NULL", true),
+        ("[] IS :: LIST<NOTHING> AND [] IS :: LIST<INTEGER NOT NULL>", true),
+        ("[1, null] IS :: LIST<INTEGER> AND NOT [1, null] IS :: LIST<INTEGER NOT NULL>", true),
+        ("[1, null] IS :: LIST<INT!>", false),
+        (
+            "[1, 'a'] IS :: LIST<INTEGER | STRING> AND NOT [1, 'a'] IS :: LIST<INT> | LIST<STRING>",
+            true,
+        ),
+        ("[[1]] IS :: LIST<LIST<INTEGER>> AND [[1]] IS :: INTEGER LIST LIST", true),
+        ("[[1]] IS :: ARRAY<ARRAY<INTEGER>> NOT NULL", true),
+        (
+            "1 IS :: INTEGER | FLOAT AND 1.5 IS :: INTEGER! | FLOAT! AND 'a' IS NOT :: INTEGER | FLOAT",
+            true,
+        ),
+        ("1 IS :: ANY<INTEGER | FLOAT> AND null IS :: ANY VALUE<INTEGER | FLOAT>", true),
+        ("null IS :: INTEGER NOT NULL | FLOAT NOT NULL", false),
+        (
+            "1 IS :: PROPERTY VALUE AND [1, 2] IS :: PROPERTY VALUE AND [] IS :: ANY PROPERTY VALUE",
+            true,
+        ),
+        (
+            "[1, 'a'] IS :: PROPERTY VALUE OR [1, null] :: PROPERTY VALUE OR {a: 1} :: PROPERTY VALUE",
+            false,
+        ),
+        ("1 + 2 IS :: INTEGER AND -1 IS :: INTEGER AND NOT 2 ^ 2 IS :: INTEGER", true),
+        ("1 + null IS NULL AND - null IS NULL AND 2 * 3 + null IS NULL", true),
+        ("localtime() IS :: TIME WITHOUT TIME ZONE AND time() :: TIME WITH TIMEZONE", true),
+        (
+            "datetime() IS :: TIMESTAMP WITH TIME ZONE AND localdatetime() :: TIMESTAMP WITHOUT TIME ZONE",
+            true,
+        ),
+        ("true IS :: BOOL AND 'a' IS :: VARCHAR AND 1 IS :: SIGNED INTEGER", true),
+        ("EXISTS { (n:A)-[e]->() WHERE n IS :: ANY VERTEX AND e IS :: EDGE }", true),
+        ("EXISTS { (n WHERE n.n IS :: STRING) }", false),
+        ("1::INTEGER AND NOT 1::STRING AND date()::LOCAL DATETIME = false", true),
+        ("CASE WHEN 'a' IS :: STRING THEN true ELSE false END", true),
+        ("all(x IN [1, 2] WHERE x IS :: INT)", true),
+    ] {
+        let text = format!("RETURN {condition} AS x");
+        let rows = ask(&database, &text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(rows, [expected.to_string()], "{text}");
+    }
+    let text = "UNWIND [1, 'a'] AS x RETURN x, x :: INTEGER, x :: STRING ORDER BY x :: STRING";
+    assert_eq!(ask(&database, text).unwrap(), ["1 true false", "'a' false true"]);
+    for wrong in [
+        "RETURN 1 IS :: LIST",
+        "RETURN 1 IS :: LIST<FOO>",
+        "RETURN 1 IS :: FOO",
+        "RETURN 1 IS ::",
+        "RETURN 1 IS :: INTEGER | FLOAT NOT NULL",
+        "RETURN 1 IS :: ANY<INTEGER | FLOAT> NOT NULL",
+        "RETURN 1 IS :: LIST<INTEGER",
+        "RETURN 1 IS :: INT8",
+        "RETURN 1 :: FOO",
+    ] {
+        assert_eq!(ask(&database, wrong).unwrap_err().class(), Class::Syntax, "{wrong}");
+    }
+}

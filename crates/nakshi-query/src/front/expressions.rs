@@ -11,6 +11,7 @@ use decypher::ast::pattern::LabelExpression;
 
 use super::grouping::{chain, regrouped};
 use super::scope::Resolver;
+use super::types::type_of;
 use crate::error::Result;
 use crate::functions;
 use crate::ir::{
@@ -59,10 +60,6 @@ impl Resolver<'_> {
             Expression::PropertyLookup { base, property, .. } => {
                 Expr::Property(self.boxed(base)?, Arc::from(property.name.name.as_str()))
             }
-            Expression::NodeLabels { base, labels, .. } => {
-                let all = labels.iter().map(|one| self.labels(one)).collect::<Result<_>>()?;
-                Expr::HasLabels(self.boxed(base)?, Labels::All(all))
-            }
             Expression::BinaryOp { op, lhs, rhs, .. } => match regrouped(expression) {
                 Some(regrouped) => self.expr(&regrouped)?,
                 None => Expr::Binary(binary(*op), self.boxed(lhs)?, self.boxed(rhs)?),
@@ -85,10 +82,6 @@ impl Resolver<'_> {
                 Expr::Slice(self.boxed(list)?, start, end)
             }
             Expression::In { lhs, rhs, .. } => Expr::In(self.boxed(lhs)?, self.boxed(rhs)?),
-            Expression::IsNull { operand, negated, .. } => {
-                let is_null = Expr::IsNull(self.boxed(operand)?);
-                if *negated { Expr::Not(Box::new(is_null)) } else { is_null }
-            }
             Expression::Parenthesized(inner) => self.expr(inner)?,
             Expression::Case(case) => {
                 let scrutinee = case.scrutinee.as_ref().map(|one| self.boxed(one)).transpose()?;
@@ -102,6 +95,32 @@ impl Resolver<'_> {
             Expression::FunctionCall(call) => self.call(call)?,
             Expression::CountStar { span } => {
                 self.aggregation(Aggregate::CountRows, false, &[], span.start)?
+            }
+            other => self.check(other)?,
+        })
+    }
+
+    /// Resolves a check of null, of labels or of a type.
+    fn check(&mut self, expression: &Expression) -> Result<Expr> {
+        Ok(match expression {
+            Expression::NodeLabels { base, labels, .. } => {
+                if let [LabelExpression::Static(name)] = labels.as_slice()
+                    && let Some(found) = self.notes.types.get(&name.span.start).cloned()
+                {
+                    return Ok(Expr::IsTyped(self.boxed(base)?, found));
+                }
+                let all = labels.iter().map(|one| self.labels(one)).collect::<Result<_>>()?;
+                Expr::HasLabels(self.boxed(base)?, Labels::All(all))
+            }
+            Expression::IsNull { operand, negated, .. } => {
+                let is_null = Expr::IsNull(self.boxed(operand)?);
+                if *negated { Expr::Not(Box::new(is_null)) } else { is_null }
+            }
+            Expression::IsTyped { operand, negated, type_name, span } => {
+                let found = type_of(type_name)
+                    .map_err(|message| self.refuse("UnexpectedSyntax", message, span.start))?;
+                let is_typed = Expr::IsTyped(self.boxed(operand)?, found);
+                if *negated { Expr::Not(Box::new(is_typed)) } else { is_typed }
             }
             other => self.scoped(other)?,
         })

@@ -5,6 +5,8 @@
 //!   and `schema` resolves those on constraints and indexes
 //! - `diagnose` gives its errors the names that openCypher's compatibility kit has
 //! - `scope` gives variables their slots
+//! - `tree` mends the tree that `decypher` makes of what is left
+//! - `types` reads the types of type predicates
 //! - `grouping` mends how operators bind
 //! - `repeats` resolves the parts of patterns that are passed several times
 //! - `expressions`, `patterns`, `clauses` and `projections` resolve what they are called after, and refuse
@@ -22,6 +24,8 @@ mod repeats;
 mod schema;
 mod scope;
 mod show;
+mod tree;
+mod types;
 mod words;
 
 use std::ops::Range;
@@ -65,7 +69,7 @@ pub(crate) fn statement(text: &str, procedures: &dyn Procedures) -> Result<State
             _ => Err(diagnose::syntax(text, &mended, &error)),
         }
     })?;
-    repeats::mark(&mut query, &notes);
+    tree::mend(&mut query, &notes);
     let config = decypher::hir::LowerConfig::default();
     let found = decypher::hir::lower::lower(&query, &config).err();
     let found = found.and_then(|found| diagnose::meaning(text, &notes, &found));
@@ -89,7 +93,7 @@ fn expression(text: &str, bytes: &Range<usize>, notes: &mut Notes) -> Result<Exp
     let mended = notes.take(&alone);
     let (mut query, _) =
         parsed(&mended).map_err(|error| diagnose::syntax(text, &mended, &error))?;
-    repeats::mark(&mut query, notes);
+    tree::mend(&mut query, notes);
     clauses::only_item(&query).ok_or_else(|| {
         let place = Some((text, bytes.start));
         QueryError::compile(Class::Syntax, "UnexpectedSyntax", "this is no condition", place)

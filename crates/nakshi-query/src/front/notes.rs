@@ -4,8 +4,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
+use super::types::type_at;
 use super::words::{Kind, Token, tokens};
 use crate::ir::Shortest;
+use crate::types::Type;
 
 /// Letters that can stand for line breaks in quotes.
 const STAND_INS: std::ops::RangeInclusive<char> = '\u{1}'..='\u{8}';
@@ -73,6 +75,8 @@ pub(super) struct Notes {
     pub(super) joined: HashSet<usize>,
     /// The first of these that is in `EXISTS { }` or `COUNT { }` without `MATCH`.
     pub(super) without_match: Option<usize>,
+    /// Types that stand behind two colons, by the place of the second of these.
+    pub(super) types: HashMap<usize, Type>,
     /// Letters that the text does not have, and the line breaks that they stand for.
     stand_ins: Vec<(char, char)>,
 }
@@ -87,13 +91,20 @@ impl Notes {
     /// Takes out of a text what has to be, and notes it.
     pub(super) fn take(&mut self, text: &str) -> String {
         let tokens = tokens(text);
-        let (out, moved, skips, commas) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut taking = Taking { text, tokens: &tokens, out, moved, skips, commas };
+        let (out, moved, skips) = (Vec::new(), Vec::new(), Vec::new());
+        let (commas, labels) = (Vec::new(), Vec::new());
+        let mut taking = Taking { text, tokens: &tokens, out, moved, skips, commas, labels };
         taking.all(self);
         let mut mended = text.to_owned();
         for range in taking.out {
             let blank = " ".repeat(range.len());
             mended.replace_range(range, &blank);
+        }
+        for (bytes, name) in taking.labels {
+            // Two quotes take the places of a colon, and of a space or the last letter.
+            let name = name.get(..bytes.len() - 2).unwrap_or(&name);
+            let label = format!("`{name}`");
+            mended.replace_range(bytes.clone(), &format!("{label:width$}", width = bytes.len()));
         }
         for at in taking.commas {
             mended.replace_range(at..at + 1, ",");
@@ -137,6 +148,8 @@ struct Taking<'t> {
     moved: Vec<(usize, usize)>,
     /// Where `OFFSET` stands for `SKIP`.
     skips: Vec<usize>,
+    /// Types that stand behind two colons, with the second of these.
+    labels: Vec<(Range<usize>, String)>,
     /// Where a comma is put in, in place of what is taken out.
     commas: Vec<usize>,
 }
@@ -211,6 +224,7 @@ impl Taking<'_> {
             self.repeated(at, notes);
             self.hint(at);
             self.offset(at);
+            self.typed(at, notes);
             if self.is(at, "NODETACH") && self.is(at + 1, "DELETE") {
                 self.take(at, at + 1);
             }
@@ -417,6 +431,26 @@ impl Taking<'_> {
             }
         }
         None
+    }
+
+    /// `x :: INTEGER`, which is `x IS :: INTEGER`, as a label with the text of the type.
+    fn typed(&mut self, at: usize, notes: &mut Notes) {
+        let second = self.begin(at + 1);
+        if !(self.is(at, ":") && self.is(at + 1, ":") && second == self.begin(at) + 1)
+            || self.is_before(at, &["IS", "NOT"])
+        {
+            return;
+        }
+        let Some((found, end)) = type_at(self.text, self.tokens, at + 2) else { return };
+        let mut name = String::new();
+        for token in self.tokens.get(at + 2..end).unwrap_or_default() {
+            let is_behind = name.ends_with(char::is_alphanumeric) && token.kind == Kind::Word;
+            name.push_str(if is_behind { " " } else { "" });
+            name.push_str(token.of(self.text));
+        }
+        notes.types.insert(second, found);
+        let end = end.checked_sub(1).and_then(|last| self.tokens.get(last));
+        self.labels.extend(end.map(|last| (second..last.bytes.end, name)));
     }
 
     /// `OFFSET 3`, which is `SKIP 3`.

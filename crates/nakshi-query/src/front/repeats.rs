@@ -3,54 +3,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use decypher::Query;
 use decypher::ast::pattern::{
-    NodePattern as AstNode, PatternElement, PatternElementChain, PatternPart, Quantifier,
-    RelationshipPattern,
+    NodePattern as AstNode, PatternElement, PatternElementChain, RelationshipPattern,
 };
-use decypher::ast::query::{SingleQuery, SingleQueryKind};
-use decypher::ast::visit::{VisitMut, walk_pattern_part_mut, walk_single_query_mut};
 
-use super::notes::{Group, Notes};
+use super::notes::Group;
 use super::scope::{Resolver, Scope};
 use crate::error::Result;
 use crate::ir::{Direction, EdgePattern, NodePattern, Repeat};
-
-/// Marks the parts of patterns whose quantifiers were taken out of the text: variables inside are lists outside.
-pub(super) fn mark(query: &mut Query, notes: &Notes) {
-    if !notes.groups.is_empty() {
-        Marking(notes).visit_query(query);
-    }
-}
-
-struct Marking<'n>(&'n Notes);
-
-impl VisitMut for Marking<'_> {
-    fn visit_single_query(&mut self, query: &mut SingleQuery) {
-        walk_single_query_mut(self, query);
-        // `decypher` visits a copy of the part behind the last `WITH`.
-        if let SingleQueryKind::MultiPart(parts) = &mut query.kind {
-            let kind = SingleQueryKind::SinglePart(parts.final_part.clone());
-            let mut last = SingleQuery { use_clause: None, kind };
-            self.visit_single_query(&mut last);
-            if let SingleQueryKind::SinglePart(last) = last.kind {
-                parts.final_part = last;
-            }
-        }
-    }
-
-    fn visit_pattern_part(&mut self, part: &mut PatternPart) {
-        let element = &mut part.anonymous.element;
-        if let PatternElement::Path { start, .. } = element
-            && self.0.groups.contains_key(&start.span.start)
-        {
-            let (span, inner) = (start.span, Box::new(element.clone()));
-            let quantifier = Quantifier { start: None, end: None, span };
-            *element = PatternElement::Quantified { element: inner, quantifier, span };
-        }
-        walk_pattern_part_mut(self, part);
-    }
-}
 
 /// A repeated pattern whose variables have slots, and whose properties are not resolved yet.
 pub(super) struct Repeated<'q> {
@@ -165,10 +125,6 @@ impl Resolver<'_> {
     }
 
     /// Gives slots to the variables of one repetition.
-    #[expect(
-        clippy::type_complexity,
-        reason = "a pattern, and the nodes and edges that it is made of"
-    )]
     fn declare_inside<'q>(
         &mut self,
         start: &'q AstNode,
