@@ -81,12 +81,12 @@ pub(crate) fn children(expr: &Expr) -> Vec<&Expr> {
     match expr {
         Expr::Literal(_) | Expr::Slot(_) | Expr::Parameter(_) | Expr::Subquery(..) => Vec::new(),
         Expr::Property(one, _)
-        | Expr::HasLabels(one, _)
         | Expr::Not(one)
         | Expr::Negate(one)
         | Expr::Plus(one)
         | Expr::IsNull(one)
         | Expr::IsTyped(one, _) => vec![one],
+        Expr::HasLabels(one, labels) => std::iter::once(&**one).chain(labels.computed()).collect(),
         Expr::Binary(_, a, b) | Expr::Compare(_, a, b) | Expr::In(a, b) | Expr::Index(a, b) => {
             vec![a, b]
         }

@@ -277,6 +277,7 @@ impl<'p> Search<'p> {
         }
         let edges = search.links.iter().filter(|link| link.edge.length.is_none());
         for link in edges {
+            conditions.extend(type_condition(link.edge));
             conditions.extend(entries(link.edge.slot, link.edge.properties.as_ref()));
             conditions.extend(link.edge.condition.iter().flat_map(conjunctions));
         }
@@ -514,6 +515,7 @@ fn repeat_of(expand: &Expand) -> Repeat {
     let mut open = pattern.nodes.iter().flat_map(node_conditions).collect::<Vec<_>>();
     open.extend(pattern.condition.iter().flat_map(conjunctions));
     for edge in &mut pattern.edges {
+        open.extend(type_condition(edge));
         open.extend(edge.condition.take().iter().flat_map(conjunctions));
         let is_same = edge.properties.as_ref().and_then(free_slots);
         if is_same.is_none_or(|needs| !needs.is_disjoint(&own)) {
@@ -561,6 +563,12 @@ fn node_conditions(node: &NodePattern) -> Vec<Expr> {
     found.extend(entries(node.slot, node.properties.as_ref()));
     found.extend(node.condition.iter().flat_map(conjunctions));
     found
+}
+
+/// The condition on the type of an edge, if it is no choice of names.
+fn type_condition(edge: &EdgePattern) -> Option<Expr> {
+    let labels = edge.labels.clone()?;
+    Some(Expr::HasLabels(Box::new(Expr::Slot(edge.slot)), labels))
 }
 
 /// The conditions of a map of properties in a pattern.

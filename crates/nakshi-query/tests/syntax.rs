@@ -370,3 +370,71 @@ fn types_have_parts() {
         assert_eq!(ask(&database, wrong).unwrap_err().class(), Class::Syntax, "{wrong}");
     }
 }
+
+#[test]
+fn labels_and_types_are_computed() {
+    let home = tempfile::tempdir().unwrap();
+    let database = small(home.path());
+    for (text, expected) in [
+        ("MATCH (n:$('A')) RETURN n.n", "1"),
+        ("WITH 'B' AS label MATCH (n:$(label)) RETURN n.n", "2"),
+        ("WITH ['A', 'B'] AS l MATCH (n:$any(l)) RETURN collect(n.n)", "[1, 2]"),
+        ("WITH ['A', 'B'] AS l MATCH (n:$(l)) RETURN count(n)", "0"),
+        ("MATCH (n:$all(['A'])) RETURN n.n", "1"),
+        ("MATCH (n:!$('A')&!B) RETURN collect(n.n)", "[3, 4]"),
+        ("MATCH (n:$([])) RETURN count(n)", "4"),
+        ("MATCH (n) WHERE n:$('C') OR n:D RETURN collect(n.n)", "[3, 4]"),
+        ("MATCH (a:A)-[r:$('S')]->(b) RETURN b.n", "3"),
+        ("MATCH (a:A)-[r:R|$('S')]->(b) RETURN count(r)", "3"),
+        ("MATCH (a:A)-[r:$any(['S', 'T'])]->(b) RETURN b.n", "3"),
+        ("MATCH (a:A)-[r:$(['S', 'R'])]->(b) RETURN count(r)", "0"),
+        ("MATCH (a:A)-[r:!R]->(b) RETURN type(r)", "'S'"),
+        ("MATCH (a:A)-[:$('R')*1..2]->(b:C) RETURN count(*)", "2"),
+        ("MATCH (a:A)-[r:$('R') {w: 1}]->{1,2}(b) RETURN size(r)", "1"),
+        ("MATCH (a:A)((x)-[:$('R')]->(y:!$('D')))+(b:$('C')) RETURN size(x)", "2"),
+        ("MATCH (a:A)-[r]->(b) WHERE r:$('S') RETURN b.n", "3"),
+        ("CREATE (n:$('New'):Other&$(['X', 'Y'])) RETURN labels(n)", "['New', 'Other', 'X', 'Y']"),
+        (
+            "MATCH (n:New) SET n:$('Z'):W REMOVE n:$(['X', 'Y']) RETURN labels(n)",
+            "['New', 'Other', 'W', 'Z']",
+        ),
+        (
+            "UNWIND ['K', 'L'] AS l MATCH (a:A) CREATE (a)-[r:$(l)]->(:$(l)) RETURN type(r)",
+            "'K' 'L'",
+        ),
+        ("MERGE (n:$('M') {k: 1}) MERGE (m:$('M') {k: 1}) RETURN n = m, labels(n)", "true ['M']"),
+        (
+            "MATCH (a:A) MERGE (a)-[r:$('MR')]->(b:$('MB')) MERGE (a)-[s:$('MR')]->(b) RETURN r = s",
+            "true",
+        ),
+        ("OPTIONAL MATCH (n:Missing) SET n:$(n.label) RETURN n", "null"),
+        ("FOREACH (l IN ['F', 'G'] | CREATE (:$(l + l)))", ""),
+        ("MATCH (n:FF|GG) RETURN count(n)", "2"),
+    ] {
+        let rows = ask(&database, text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(rows.join(" "), expected, "{text}");
+    }
+    let parameters = Parameters::from([("label".into(), nakshi_query::Value::text("A"))]);
+    let text = "MATCH (n:$($label)) RETURN n:$($label), n.n";
+    let mut cursor = database.run(text, parameters, &Options::default()).unwrap();
+    assert_eq!(&*cursor.columns()[0], "n:$($label)");
+    assert_eq!(cursor.next(2).unwrap().len(), 1);
+    for (text, class) in [
+        ("MATCH (n:$(null)) RETURN n", Class::Type),
+        ("MATCH (n:$(1)) RETURN n", Class::Type),
+        ("MATCH (a:A)-[r:R]->(`b`) RETURN count(CASE WHEN b:$(`b`.label) THEN 1 END)", Class::Type),
+        ("MATCH (n:$(['A', null])) RETURN n", Class::Type),
+        ("CREATE (n:$(''))", Class::Type),
+        ("MATCH (a:A) CREATE (a)-[:$(['X', 'Y'])]->(a)", Class::Type),
+        ("MATCH (a:A) CREATE (a)-[:$([])]->(a)", Class::Type),
+        ("CREATE (n:$any(['X']))", Class::Syntax),
+        ("MATCH (n) SET n:$any(['X'])", Class::Syntax),
+        ("MATCH (n) REMOVE n:$any(['X'])", Class::Syntax),
+        ("MATCH (n:$(x)) RETURN n", Class::Syntax),
+        ("MATCH (n:$()) RETURN n", Class::Syntax),
+        ("MATCH (n:$('A') RETURN n", Class::Syntax),
+        ("MATCH SHORTEST 1 (a:A)-[:$('R')]->+(b:C) RETURN b", Class::Syntax),
+    ] {
+        assert_eq!(ask(&database, text).unwrap_err().class(), class, "{text}");
+    }
+}

@@ -10,6 +10,7 @@ use decypher::ast::expr::{
 use decypher::ast::pattern::LabelExpression;
 
 use super::grouping::{chain, regrouped};
+use super::notes::Computed;
 use super::scope::Resolver;
 use super::types::type_of;
 use crate::error::Result;
@@ -352,17 +353,26 @@ impl Resolver<'_> {
             Ok(vec![it.labels(a)?, it.labels(b)?])
         };
         Ok(match labels {
-            LabelExpression::Static(name) => Labels::Has(Arc::from(name.name.as_str())),
+            LabelExpression::Static(name) => self.label(name)?,
             LabelExpression::Wildcard { .. } => Labels::Any,
             LabelExpression::Or { lhs, rhs, .. } => Labels::Some(both(self, lhs, rhs)?),
             LabelExpression::And { lhs, rhs, .. } => Labels::All(both(self, lhs, rhs)?),
             LabelExpression::Not { inner, .. } => Labels::Not(Box::new(self.labels(inner)?)),
             LabelExpression::Group { inner, .. } => self.labels(inner)?,
-            LabelExpression::Dynamic { span, .. } => {
-                let message = "labels that an expression computes are not supported";
-                return Err(self.refuse("UnexpectedSyntax", message, span.start));
+            LabelExpression::Dynamic { expression, .. } => {
+                Labels::Computed { names: self.boxed(expression)?, any: false }
             }
         })
+    }
+
+    /// A label or a type, or what stands for an expression that gives some.
+    pub(super) fn label(&mut self, name: &decypher::ast::names::SymbolicName) -> Result<Labels> {
+        match self.notes.computed.get(&name.span.start).cloned() {
+            Some(Computed { of, any }) => {
+                Ok(Labels::Computed { names: Box::new(self.noted(&of)?), any })
+            }
+            None => Ok(Labels::Has(Arc::from(name.name.as_str()))),
+        }
     }
 
     /// A query of one pattern with a condition, and perhaps a column.

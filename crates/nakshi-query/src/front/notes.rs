@@ -58,6 +58,15 @@ pub(super) struct Group {
     pub(super) condition: Option<Range<usize>>,
 }
 
+/// Names of labels or of a type that an expression gives.
+#[derive(Clone, Debug)]
+pub(super) struct Computed {
+    /// The bytes of the expression.
+    pub(super) of: Range<usize>,
+    /// True if any of the names is enough.
+    pub(super) any: bool,
+}
+
 /// Parts that were taken out of a text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notes {
@@ -75,6 +84,8 @@ pub(super) struct Notes {
     pub(super) joined: HashSet<usize>,
     /// The first of these that is in `EXISTS { }` or `COUNT { }` without `MATCH`.
     pub(super) without_match: Option<usize>,
+    /// Expressions in place of labels and types, by their places.
+    pub(super) computed: HashMap<usize, Computed>,
     /// Types that stand behind two colons, by the place of the second of these.
     pub(super) types: HashMap<usize, Type>,
     /// Letters that the text does not have, and the line breaks that they stand for.
@@ -100,12 +111,6 @@ impl Notes {
             let blank = " ".repeat(range.len());
             mended.replace_range(range, &blank);
         }
-        for (bytes, name) in taking.labels {
-            // Two quotes take the places of a colon, and of a space or the last letter.
-            let name = name.get(..bytes.len() - 2).unwrap_or(&name);
-            let label = format!("`{name}`");
-            mended.replace_range(bytes.clone(), &format!("{label:width$}", width = bytes.len()));
-        }
         for at in taking.commas {
             mended.replace_range(at..at + 1, ",");
         }
@@ -115,6 +120,12 @@ impl Notes {
         for (star, sign) in taking.moved {
             mended.remove(sign);
             mended.insert(star, '*');
+        }
+        for (bytes, name) in taking.labels {
+            // Two quotes take the places of a colon, and of a space or the last letter.
+            let name = name.get(..bytes.len() - 2).unwrap_or(&name);
+            let label = format!("`{name}`");
+            mended.replace_range(bytes.clone(), &format!("{label:width$}", width = bytes.len()));
         }
         for token in tokens.iter().filter(|token| token.kind == Kind::Text) {
             let quoted = mended.get(token.bytes.clone()).unwrap_or_default();
@@ -148,7 +159,8 @@ struct Taking<'t> {
     moved: Vec<(usize, usize)>,
     /// Where `OFFSET` stands for `SKIP`.
     skips: Vec<usize>,
-    /// Types that stand behind two colons, with the second of these.
+    /// Types behind two colons, with the second of these, and expressions in place of labels: names in quotes stand
+    /// for them.
     labels: Vec<(Range<usize>, String)>,
     /// Where a comma is put in, in place of what is taken out.
     commas: Vec<usize>,
@@ -213,6 +225,7 @@ impl Taking<'_> {
 
     fn all(&mut self, notes: &mut Notes) {
         for at in 0..self.tokens.len() {
+            self.computed(at, notes);
             // Names of properties and parameters are no keywords.
             if self.is_before(at, &[".", "$", ":"]) {
                 continue;
@@ -431,6 +444,21 @@ impl Taking<'_> {
             }
         }
         None
+    }
+
+    /// `$(...)`, `$all(...)` and `$any(...)` in place of a label or a type, as a label with the text of the expression.
+    fn computed(&mut self, at: usize, notes: &mut Notes) {
+        let any = self.is(at + 1, "any");
+        let open = at + 1 + usize::from(any || self.is(at + 1, "all"));
+        if !self.is(at, "$") || !self.is(open, "(") {
+            return;
+        }
+        let Some(close) = self.close(open) else { return };
+        let (begin, end) = (self.begin(at), self.begin(close) + 1);
+        let of = self.begin(open) + 1..end - 1;
+        let name = self.text.get(begin + 1..end - 1).unwrap_or_default().replace('`', "'");
+        notes.computed.insert(begin, Computed { of, any });
+        self.labels.push((begin..end, name));
     }
 
     /// `x :: INTEGER`, which is `x IS :: INTEGER`, as a label with the text of the type.

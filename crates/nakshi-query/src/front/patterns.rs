@@ -218,9 +218,12 @@ impl Resolver<'_> {
         let detail = edge.detail.as_ref();
         let variable = detail.and_then(|detail| detail.variable.as_ref());
         let (slot, bound) = self.pattern_slot(variable, before)?;
-        let mut types = Vec::new();
-        if let Some(wanted) = detail.and_then(|detail| detail.types.as_ref()) {
-            self.types(wanted, &mut types, edge.span.start)?;
+        let (mut types, mut labels) = (Vec::new(), None);
+        if let Some(wanted) = detail.and_then(|detail| detail.types.as_ref())
+            && !self.types(wanted, &mut types)
+        {
+            types.clear();
+            labels = Some(self.labels(wanted)?);
         }
         let range = detail.and_then(|detail| detail.range.as_ref());
         let range = range.map(|range| (range.start, range.end));
@@ -242,25 +245,35 @@ impl Resolver<'_> {
             RelationshipDirection::Both | RelationshipDirection::Undirected => Direction::Both,
         };
         let (properties, condition, repeat) = (None, None, None);
-        Ok(EdgePattern { slot, bound, types, direction, length, properties, condition, repeat })
+        Ok(EdgePattern {
+            slot,
+            bound,
+            types,
+            labels,
+            direction,
+            length,
+            properties,
+            condition,
+            repeat,
+        })
     }
 
-    /// The types of which an edge has one.
-    fn types(&self, wanted: &LabelExpression, types: &mut Vec<Name>, at: usize) -> Result<()> {
+    /// Adds the types of which an edge has one; false for any other condition on its type.
+    fn types(&self, wanted: &LabelExpression, types: &mut Vec<Name>) -> bool {
         match wanted {
             LabelExpression::Static(name) => {
+                let is_name = !self.notes.computed.contains_key(&name.span.start);
                 let name: Name = Arc::from(name.name.as_str());
-                if !types.contains(&name) {
+                if is_name && !types.contains(&name) {
                     types.push(name);
                 }
-                Ok(())
+                is_name
             }
             LabelExpression::Or { lhs, rhs, .. } => {
-                self.types(lhs, types, at)?;
-                self.types(rhs, types, at)
+                self.types(lhs, types) && self.types(rhs, types)
             }
-            LabelExpression::Group { inner, .. } => self.types(inner, types, at),
-            _ => Err(self.refuse("UnexpectedSyntax", "types of edges are combined by | only", at)),
+            LabelExpression::Group { inner, .. } => self.types(inner, types),
+            _ => false,
         }
     }
 
@@ -279,6 +292,16 @@ impl Resolver<'_> {
                     continue;
                 }
                 Drawn::Quantified(from) if !shortest && self.condition_at(from.span).is_some() => {
+                    self.repeat_edge(edge, from, before)?;
+                    continue;
+                }
+                Drawn::Edge(from) | Drawn::Quantified(from)
+                    if edge.length.is_some() && edge.labels.is_some() =>
+                {
+                    if shortest {
+                        let message = "shortest paths are along edges of all types, or of some that are named";
+                        return Err(self.refuse("UnexpectedSyntax", message, from.span.start));
+                    }
                     self.repeat_edge(edge, from, before)?;
                     continue;
                 }

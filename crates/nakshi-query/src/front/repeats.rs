@@ -43,6 +43,7 @@ impl Resolver<'_> {
             slot: self.slot("  "),
             bound: false,
             types: Vec::new(),
+            labels: None,
             direction: Direction::Out,
             length: Some(group.length),
             properties: None,
