@@ -410,6 +410,12 @@ fn labels_and_types_are_computed() {
         ("OPTIONAL MATCH (n:Missing) SET n:$(n.label) RETURN n", "null"),
         ("FOREACH (l IN ['F', 'G'] | CREATE (:$(l + l)))", ""),
         ("MATCH (n:FF|GG) RETURN count(n)", "2"),
+        ("CREATE (n:$('Ü' + \"'\" +\n '`ö'):T) RETURN [l IN labels(n) | size(l)]", "[4, 1]"),
+        (
+            "MATCH (n:$(COLLECT { MATCH (m:$('A')) WHERE m.n :: INTEGER RETURN 'D' })) RETURN n.n",
+            "4",
+        ),
+        ("MATCH (n:$(/* ) ` */ 'A')) WHERE 'ü' <> '' AND n.n IS :: INTEGER RETURN n.n", "1"),
     ] {
         let rows = ask(&database, text).unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!(rows.join(" "), expected, "{text}");
@@ -419,6 +425,12 @@ fn labels_and_types_are_computed() {
     let mut cursor = database.run(text, parameters, &Options::default()).unwrap();
     assert_eq!(&*cursor.columns()[0], "n:$($label)");
     assert_eq!(cursor.next(2).unwrap().len(), 1);
+}
+
+#[test]
+fn labels_that_cannot_be_computed_are_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let database = small(home.path());
     for (text, class) in [
         ("MATCH (n:$(null)) RETURN n", Class::Type),
         ("MATCH (n:$(1)) RETURN n", Class::Type),

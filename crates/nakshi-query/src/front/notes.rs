@@ -121,11 +121,12 @@ impl Notes {
             mended.remove(sign);
             mended.insert(star, '*');
         }
-        for (bytes, name) in taking.labels {
+        // Of two that are inside of each other, the outer one is written last.
+        for (bytes, name) in taking.labels.iter().rev() {
             // Two quotes take the places of a colon, and of a space or the last letter.
-            let name = name.get(..bytes.len() - 2).unwrap_or(&name);
-            let label = format!("`{name}`");
-            mended.replace_range(bytes.clone(), &format!("{label:width$}", width = bytes.len()));
+            let name = name.get(..bytes.len() - 2).unwrap_or(name);
+            let rest = " ".repeat(bytes.len().saturating_sub(name.len() + 2));
+            mended.replace_range(bytes.clone(), &format!("`{name}`{rest}"));
         }
         for token in tokens.iter().filter(|token| token.kind == Kind::Text) {
             let quoted = mended.get(token.bytes.clone()).unwrap_or_default();
