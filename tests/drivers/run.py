@@ -11,14 +11,17 @@ are written.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import queue
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -272,12 +275,19 @@ class Runner:
         return lines[-1] if lines else ""
 
 
-def ask(command: list[str], config: dict[str, Any], folder: Path) -> Iterator[tuple[Any, str]]:
-    """Each scenario with its fault. A process that hangs or dies is started again after the scenario."""
+def ask(
+    command: list[str],
+    config: dict[str, Any],
+    folder: Path,
+    began: Callable[[dict[str, Any]], None] = lambda _: None,
+) -> Iterator[tuple[Any, str]]:
+    """Each scenario with its fault. A process that hangs or dies is started again after the scenario. `began` is called
+    when a scenario begins."""
     left = config["scenarios"]
     while left:
         runner = Runner(command, {**config, "scenarios": left}, folder)
         while left:
+            began(left[0])
             answer = runner.next()
             scenario, left = left[0], left[1:]
             if answer is None:
@@ -311,6 +321,14 @@ def certificate(folder: Path) -> tuple[Path, Path, Path]:
     return ca, cert, key
 
 
+def small(store: Path) -> Path:
+    """A store of two nodes and an edge."""
+    edges = pa.table({"source": ["first"], "target": ["second"], "type": ["BEFORE"]})
+    nodes = pa.table({"id": ["first", "second"], "label": ["First", "Second"]})
+    nakshi.build(store, edges=edges, nodes=nodes, progress=False).close()
+    return store
+
+
 def leader(bolt: str) -> str:
     """The address of the server that takes changes, of several of which one is at `bolt`."""
     import neo4j
@@ -336,10 +354,7 @@ def running(folder: Path, count: int) -> Iterator[tuple[dict[str, Any], servers.
         started = []
         several = ["--local", count] if count > 1 else []
         for name, options in (("plain", several), ("secure", secured)):
-            store = folder / f"{name}.nakshi"
-            edges = pa.table({"source": ["first"], "target": ["second"], "type": ["BEFORE"]})
-            nodes = pa.table({"id": ["first", "second"], "label": ["First", "Second"]})
-            nakshi.build(store, edges=edges, nodes=nodes, progress=False).close()
+            store = small(folder / f"{name}.nakshi")
             started.append(
                 stack.enter_context(servers.serving(store, "--bolt", "127.0.0.1:0", *options))
             )
@@ -349,6 +364,81 @@ def running(folder: Path, count: int) -> Iterator[tuple[dict[str, Any], servers.
         plain, secure = (address.removeprefix("bolt://") for address in addresses)
         config = {"plain": plain, "secure": secure, "authority": str(ca)}
         yield {**config, "passwords": PASSWORDS, "tokens": TOKENS}, started[0]
+
+
+def status(address: str) -> list[dict[str, Any]]:
+    """The servers of a graph, as ``nakshi status`` shows them."""
+    command = [sys.executable, "-m", "nakshi", "status", address, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return list(json.loads(done.stdout)["servers"])
+
+
+def followers(bolt: str, leader: str) -> list[str]:
+    """The addresses of the other two of three servers, by the reads that a driver sends to them."""
+    import neo4j
+
+    found: dict[str, None] = {}
+    with neo4j.GraphDatabase.driver(bolt.replace("bolt://", "neo4j://")) as driver:
+        until = time.monotonic() + 30
+        while len(found) < 2 and time.monotonic() < until:
+            read = driver.execute_query("RETURN 1", routing_=neo4j.RoutingControl.READ)
+            host, port = read.summary.server.address[:2]
+            if f"{host}:{port}" != leader:
+                found[f"{host}:{port}"] = None
+    return list(found)
+
+
+@contextmanager
+def three(folder: Path) -> Iterator[tuple[dict[str, Any], servers.Server]]:
+    """Three servers of one graph, and what a runner is told of them."""
+    store = small(folder / "three.nakshi")
+    with servers.serving(store, "--local", 3, "--bolt", "127.0.0.1:0") as server:
+        until = time.monotonic() + 30
+        while any(one["role"] == "starting" for one in status(server.address)):
+            assert time.monotonic() < until, status(server.address)
+        leads = leader(server.bolt).removeprefix("bolt://")
+        others = followers(server.bolt, leads)
+        assert len(others) == 2, others
+        yield {"leader": leads, "follower": others[0], "servers": [leads, *others]}, server
+
+
+class Killing(threading.Thread):
+    """Kills the server that has a role, in some seconds each time."""
+
+    def __init__(self, address: str, role: str, seconds: list[float]) -> None:
+        super().__init__()
+        self.address, self.role, self.seconds = address, role, seconds
+        #: Processes that were killed.
+        self.killed: list[int] = []
+
+    def run(self) -> None:
+        began = time.monotonic()
+        for seconds in self.seconds:
+            time.sleep(max(0, began + seconds - time.monotonic()))
+            for one in status(self.address):
+                if one["role"] == self.role:
+                    os.kill(one["pid"], signal.SIGKILL)
+                    self.killed.append(one["pid"])
+
+
+def ask_three(command: list[str], chosen: list[dict[str, Any]]) -> Iterator[tuple[Any, str]]:
+    """Scenarios on three servers, some of which are killed meanwhile."""
+    started: list[Killing] = []
+
+    with tempfile.TemporaryDirectory() as name, three(Path(name)) as (config, server):
+
+        def began(scenario: dict[str, Any]) -> None:
+            for role, seconds in scenario.get("kill", {}).items():
+                started.append(Killing(server.address, role, seconds))
+                started[-1].start()
+
+        for scenario, fault in ask(command, {**config, "scenarios": chosen}, Path(name), began):
+            while started:
+                killing = started.pop()
+                killing.join()
+                if len(set(killing.killed)) < len(killing.seconds):
+                    fault = fault or f"of the servers only {killing.killed} were killed"
+            yield scenario, fault
 
 
 def empty(address: str) -> None:
@@ -367,7 +457,9 @@ def run(driver: Driver, work: Path, only: str = "", address: str = "", count: in
     except Unavailable as why:
         outcome.absent = str(why)
         return outcome
-    chosen = [scenario for scenario in scenarios() if only in scenario["name"]]
+    wanted = [scenario for scenario in scenarios() if only in scenario["name"]]
+    chosen = [scenario for scenario in wanted if "servers" not in scenario]
+    on_three = [scenario for scenario in wanted if "servers" in scenario]
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         if address:
@@ -379,7 +471,10 @@ def run(driver: Driver, work: Path, only: str = "", address: str = "", count: in
         else:
             config, _ = stack.enter_context(running(folder, count))
         config["scenarios"] = chosen
-        for scenario, fault in ask(command, config, folder):
+        asked = ask(command, config, folder)
+        if on_three and not address:
+            asked = itertools.chain(asked, ask_three(command, on_three))
+        for scenario, fault in asked:
             outcome.faults[scenario["name"]] = fault
             if fault:
                 print(f"{driver.name}: {scenario['name']}: {fault}", file=sys.stderr, flush=True)
@@ -397,7 +492,9 @@ def page(outcomes: list[Outcome]) -> str:
     lines += [
         "`make drivers` runs the scenarios of `tests/drivers/scenarios.json` with Neo4j's own"
     ]
-    lines += ["drivers against `nakshi serve --bolt`, and writes this page.", ""]
+    lines += ["drivers against `nakshi serve --bolt`, and writes this page. The scenarios of three"]
+    lines += ["servers are run with `neo4j://` and the address of a server that follows, on three"]
+    lines += ["servers that agree on the graph (`--local 3`).", ""]
     lines += [f"| Scenario | {' | '.join(heads)} |", f"| --- |{' :-: |' * len(heads)}"]
     marks = {None: "-", "": "green"}
     for name in names:

@@ -1,5 +1,6 @@
 //! Evaluation of expressions.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -69,7 +70,8 @@ pub(crate) fn eval(scope: &dyn Scope, expr: &Expr, row: &mut Row) -> Result<Valu
         }
         Expr::HasLabels(of, labels) => {
             let of = eval(scope, of, row)?;
-            has_labels(scope.view(), &of, labels)?
+            let known = known_labels(scope, labels, row)?;
+            has_labels(scope.view(), &of, &known)?
         }
         Expr::Not(one) => {
             truth(&eval(scope, one, row)?)?.map_or(Value::Null, |one| Value::Bool(!one))
@@ -89,6 +91,7 @@ pub(crate) fn eval(scope: &dyn Scope, expr: &Expr, row: &mut Row) -> Result<Valu
             contained(&item, &list)?
         }
         Expr::IsNull(one) => Value::Bool(eval(scope, one, row)?.is_null()),
+        Expr::IsTyped(one, of) => Value::Bool(of.has(&eval(scope, one, row)?)),
         Expr::Index(of, index) => {
             let (of, index) = (eval(scope, of, row)?, eval(scope, index, row)?);
             indexed(scope.view(), &of, &index)?
@@ -226,6 +229,69 @@ pub(crate) fn property(view: &View, of: &Value, name: &str) -> Result<Value> {
 }
 
 /// Returns true if a node has labels, or an edge a type.
+/// A condition on labels with the names that its expressions give.
+fn known_labels<'l>(
+    scope: &dyn Scope,
+    labels: &'l Labels,
+    row: &mut Row,
+) -> Result<Cow<'l, Labels>> {
+    if labels.computed().is_empty() {
+        return Ok(Cow::Borrowed(labels));
+    }
+    let mut all = |all: &[Labels]| {
+        let known = all.iter().map(|one| Ok(known_labels(scope, one, row)?.into_owned()));
+        known.collect::<Result<Vec<_>>>()
+    };
+    Ok(Cow::Owned(match labels {
+        Labels::Any | Labels::Has(_) => labels.clone(),
+        Labels::Not(one) => Labels::Not(Box::new(known_labels(scope, one, row)?.into_owned())),
+        Labels::All(some) => Labels::All(all(some)?),
+        Labels::Some(some) => Labels::Some(all(some)?),
+        Labels::Computed { names, any } => {
+            let names = names_in(&eval(scope, names, row)?)?.into_iter().map(Labels::Has);
+            if *any { Labels::Some(names.collect()) } else { Labels::All(names.collect()) }
+        }
+    }))
+}
+
+/// The names that something new gets, in the order in which they are written.
+///
+/// # Errors
+/// An expression in place of a name that gives neither texts nor names.
+pub(crate) fn given_names(scope: &dyn Scope, labels: &Labels, row: &mut Row) -> Result<Vec<Name>> {
+    let mut found = Vec::new();
+    match labels {
+        Labels::Has(name) => found.push(Arc::clone(name)),
+        Labels::All(all) => {
+            for one in all {
+                found.extend(given_names(scope, one, row)?);
+            }
+        }
+        Labels::Computed { names, .. } => {
+            found = names_in(&eval(scope, names, row)?)?;
+            if found.iter().any(|name| name.is_empty()) {
+                return Err(QueryError::of_type("a label or a type has at least one letter"));
+            }
+        }
+        Labels::Any | Labels::Not(_) | Labels::Some(_) => {}
+    }
+    Ok(found)
+}
+
+/// The names in a value: a text, or a list of texts.
+fn names_in(value: &Value) -> Result<Vec<Name>> {
+    let name = |value: &Value| match value {
+        Value::String(name) => Ok(Arc::clone(name)),
+        other => Err(QueryError::of_type(format!(
+            "the value of $(...) is text or a list of texts, and not {other}"
+        ))),
+    };
+    match value {
+        Value::List(items) => items.iter().map(name).collect(),
+        one => Ok(vec![name(one)?]),
+    }
+}
+
 pub(crate) fn has_labels(view: &View, of: &Value, labels: &Labels) -> Result<Value> {
     match of {
         Value::Null => Ok(Value::Null),

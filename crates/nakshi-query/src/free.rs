@@ -33,6 +33,7 @@ pub(crate) fn is_fixed(expr: &Expr) -> bool {
             | Expr::Compare(..)
             | Expr::In(..)
             | Expr::IsNull(_)
+            | Expr::IsTyped(..)
             | Expr::List(_)
     );
     simple && children(expr).into_iter().all(is_fixed)
@@ -80,11 +81,12 @@ pub(crate) fn children(expr: &Expr) -> Vec<&Expr> {
     match expr {
         Expr::Literal(_) | Expr::Slot(_) | Expr::Parameter(_) | Expr::Subquery(..) => Vec::new(),
         Expr::Property(one, _)
-        | Expr::HasLabels(one, _)
         | Expr::Not(one)
         | Expr::Negate(one)
         | Expr::Plus(one)
-        | Expr::IsNull(one) => vec![one],
+        | Expr::IsNull(one)
+        | Expr::IsTyped(one, _) => vec![one],
+        Expr::HasLabels(one, labels) => std::iter::once(&**one).chain(labels.computed()).collect(),
         Expr::Binary(_, a, b) | Expr::Compare(_, a, b) | Expr::In(a, b) | Expr::Index(a, b) => {
             vec![a, b]
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use nakshi_property::Rule;
 
+use super::types::Type;
 use super::value::Value;
 
 /// Place of a variable in a row.
@@ -29,6 +30,7 @@ pub(crate) enum Expr {
     Compare(Compare, Box<Expr>, Box<Expr>),
     In(Box<Expr>, Box<Expr>),
     IsNull(Box<Expr>),
+    IsTyped(Box<Expr>, Type),
     Index(Box<Expr>, Box<Expr>),
     Slice(Box<Expr>, Option<Box<Expr>>, Option<Box<Expr>>),
     List(Vec<Expr>),
@@ -120,13 +122,19 @@ pub(crate) enum Quantifier {
 }
 
 /// A condition on the labels of a node, or on the type of an edge.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Labels {
     Any,
     Has(Name),
     Not(Box<Labels>),
     All(Vec<Labels>),
     Some(Vec<Labels>),
+    /// The names that an expression gives, a text or a list of texts: `$(...)`. It is known for each row.
+    Computed {
+        names: Box<Expr>,
+        /// True for `$any(...)`: one of the names is enough.
+        any: bool,
+    },
 }
 
 impl Labels {
@@ -138,6 +146,26 @@ impl Labels {
             Labels::Not(one) => !one.holds(has, any),
             Labels::All(all) => all.iter().all(|one| one.holds(has, any)),
             Labels::Some(some) => some.iter().any(|one| one.holds(has, any)),
+            Labels::Computed { .. } => false,
+        }
+    }
+
+    /// The expressions inside, whose values are names.
+    pub(crate) fn computed(&self) -> Vec<&Expr> {
+        match self {
+            Labels::Any | Labels::Has(_) => Vec::new(),
+            Labels::Not(one) => one.computed(),
+            Labels::All(all) | Labels::Some(all) => all.iter().flat_map(Labels::computed).collect(),
+            Labels::Computed { names, .. } => vec![names],
+        }
+    }
+
+    /// Returns true for names that a node can get: all of them, and no choice.
+    pub(crate) fn can_be_given(&self) -> bool {
+        match self {
+            Labels::Has(_) | Labels::Computed { any: false, .. } => true,
+            Labels::All(all) => all.iter().all(Labels::can_be_given),
+            _ => false,
         }
     }
 
@@ -149,7 +177,7 @@ impl Labels {
                 [one] => one.only(),
                 _ => None,
             },
-            Labels::Any | Labels::Not(_) => None,
+            Labels::Any | Labels::Not(_) | Labels::Computed { .. } => None,
         }
     }
 
@@ -162,7 +190,7 @@ impl Labels {
                 [one] => one.required(),
                 _ => None,
             },
-            Labels::Any | Labels::Not(_) => None,
+            Labels::Any | Labels::Not(_) | Labels::Computed { .. } => None,
         }
     }
 }
@@ -235,12 +263,26 @@ pub(crate) struct EdgePattern {
     pub(crate) bound: bool,
     /// Types, any of which fits; empty for all.
     pub(crate) types: Vec<Name>,
+    /// A condition on the type that is no choice of names.
+    pub(crate) labels: Option<Labels>,
     pub(crate) direction: Direction,
     /// Least and greatest number of edges; `None` for exactly one, which is no list.
     pub(crate) length: Option<(u64, Option<u64>)>,
     pub(crate) properties: Option<Expr>,
     /// The condition inside of the edge: `-[r WHERE ...]-`.
     pub(crate) condition: Option<Expr>,
+    /// The pattern that is repeated in place of an edge. `length` counts its repetitions, and the slot gets all edges.
+    pub(crate) repeat: Option<Box<Repeat>>,
+}
+
+/// A pattern that is passed several times: `((x)-[r]->(y) WHERE ...){1,3}`.
+#[derive(Clone, Debug)]
+pub(crate) struct Repeat {
+    pub(crate) nodes: Vec<NodePattern>,
+    pub(crate) edges: Vec<EdgePattern>,
+    pub(crate) condition: Option<Expr>,
+    /// Variables of one repetition, each with the slot of the list of its values in all of them.
+    pub(crate) lists: Vec<(Slot, Slot)>,
 }
 
 /// Which shortest paths are wanted.
@@ -286,11 +328,11 @@ pub(crate) enum SetItem {
     },
     AddLabels {
         slot: Slot,
-        labels: Vec<Name>,
+        labels: Labels,
     },
     RemoveLabels {
         slot: Slot,
-        labels: Vec<Name>,
+        labels: Labels,
     },
     RemoveProperty {
         of: Expr,

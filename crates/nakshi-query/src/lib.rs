@@ -37,6 +37,7 @@ mod stored;
 mod survey;
 mod temporal;
 mod transactions;
+mod types;
 mod value;
 mod view;
 

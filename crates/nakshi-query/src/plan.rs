@@ -30,7 +30,10 @@ pub(crate) enum Plan {
     /// For each row with an edge, its ends.
     Ends(Expand),
     /// For each row, the paths of several edges from a node.
-    ExpandMany(Expand),
+    ExpandMany {
+        expand: Expand,
+        repeat: Repeat,
+    },
     /// For each row, shortest paths between two nodes.
     Shortest {
         expand: Expand,
@@ -193,6 +196,39 @@ pub(crate) struct Expand {
     pub(crate) backwards: bool,
 }
 
+/// The steps that the paths of an [`Plan::ExpandMany`] take again and again: one, or those of a pattern.
+#[derive(Clone, Debug)]
+pub(crate) struct Repeat {
+    /// The slot of the node that each repetition begins with.
+    pub(crate) start: Slot,
+    /// Conditions on that node.
+    pub(crate) of_start: Vec<Expr>,
+    pub(crate) steps: Vec<RepeatStep>,
+    /// Lists of what all repetitions have in the same place.
+    pub(crate) lists: Vec<(Part, Slot)>,
+    /// True if the slots of a repetition are needed while it is passed.
+    pub(crate) binds: bool,
+}
+
+/// A step of a repetition, along one edge.
+#[derive(Clone, Debug)]
+pub(crate) struct RepeatStep {
+    /// The edge, with its direction as seen from the node before. Its properties are the same in all repetitions.
+    pub(crate) edge: EdgePattern,
+    pub(crate) to: Slot,
+    /// True if an earlier node of the repetition is in the same slot.
+    pub(crate) to_bound: bool,
+    /// Conditions that can be checked after this step.
+    pub(crate) conditions: Vec<Expr>,
+}
+
+/// A place in a repetition, in the order in which it is passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Node(usize),
+    Edge(usize),
+}
+
 /// A plan with what belongs to it.
 #[derive(Debug)]
 pub(crate) struct Prepared {
@@ -258,7 +294,10 @@ impl Plan {
                 steps.iter().rev().map(line).collect::<Vec<_>>().join(", ")
             }
             Plan::Ends(expand) => format!("Ends{}", step(expand)),
-            Plan::ExpandMany(expand) => format!("ExpandMany{}", step(expand)),
+            Plan::ExpandMany { expand, .. } => {
+                let repeats = if expand.edge.repeat.is_some() { "Repeat" } else { "ExpandMany" };
+                format!("{repeats}{}", step(expand))
+            }
             Plan::Shortest { expand, .. } => format!("ShortestPath{}", step(expand)),
             Plan::Filter { .. } => "Filter".into(),
             Plan::Path { slot, .. } => format!("Path({})", name(slot)),
@@ -297,8 +336,9 @@ impl Plan {
     pub(crate) fn input(&self) -> Option<&Arc<Plan>> {
         match self {
             Plan::Argument | Plan::Union { .. } => None,
-            Plan::Ends(expand) | Plan::ExpandMany(expand) => Some(&expand.input),
-            Plan::Shortest { expand, .. } => Some(&expand.input),
+            Plan::Ends(expand)
+            | Plan::ExpandMany { expand, .. }
+            | Plan::Shortest { expand, .. } => Some(&expand.input),
             Plan::Nodes { input, .. }
             | Plan::Walk { input, .. }
             | Plan::Filter { input, .. }
@@ -361,9 +401,9 @@ impl Plan {
             Plan::Filter { predicate, .. } => {
                 read.extend(free_slots(predicate).into_iter().flatten())
             }
-            Plan::Ends(expand) | Plan::ExpandMany(expand) | Plan::Shortest { expand, .. } => {
-                read.extend(&expand.others);
-            }
+            Plan::Ends(expand)
+            | Plan::ExpandMany { expand, .. }
+            | Plan::Shortest { expand, .. } => read.extend(&expand.others),
             _ => {}
         }
         for plan in self.inner().into_iter().chain(self.input()) {

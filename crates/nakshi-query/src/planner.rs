@@ -10,7 +10,7 @@ use super::ir::{
     Statement,
 };
 use super::pace::Pace;
-use super::plan::{Expand, NodeSource, Plan, Prepared, Step, Subplan};
+use super::plan::{Expand, NodeSource, Part, Plan, Prepared, Repeat, RepeatStep, Step, Subplan};
 
 /// The plan of a statement.
 pub(crate) fn prepare(statement: Statement) -> Prepared {
@@ -217,8 +217,14 @@ fn new_slots(paths: &[PathPattern]) -> Vec<Slot> {
         slots.extend(path.path);
         slots.extend(path.nodes.iter().filter(|node| !node.bound).map(|node| node.slot));
         slots.extend(path.edges.iter().filter(|edge| !edge.bound).map(|edge| edge.slot));
+        slots.extend(path.edges.iter().flat_map(lists_of));
     }
     slots
+}
+
+/// The slots of the lists that a repeated pattern makes.
+fn lists_of(edge: &EdgePattern) -> impl Iterator<Item = Slot> + '_ {
+    edge.repeat.iter().flat_map(|repeat| repeat.lists.iter().map(|(_, list)| *list))
 }
 
 /// An edge of the patterns of a clause, with the nodes at its ends.
@@ -271,6 +277,7 @@ impl<'p> Search<'p> {
         }
         let edges = search.links.iter().filter(|link| link.edge.length.is_none());
         for link in edges {
+            conditions.extend(type_condition(link.edge));
             conditions.extend(entries(link.edge.slot, link.edge.properties.as_ref()));
             conditions.extend(link.edge.condition.iter().flat_map(conjunctions));
         }
@@ -409,11 +416,15 @@ impl<'p> Search<'p> {
             edge,
         };
         self.bound.extend([from, to, slot]);
+        self.bound.extend(lists_of(link.edge));
         self.passed.push(slot);
         let found = expand.edge.slot;
         self.plan = Arc::new(match (link.path.shortest, link.edge.length) {
             (Some(which), _) => Plan::Shortest { expand, which },
-            (None, Some(_)) => Plan::ExpandMany(expand),
+            (None, Some(_)) => {
+                let repeat = repeat_of(&expand);
+                Plan::ExpandMany { expand, repeat }
+            }
             (None, None) => Plan::Ends(expand),
         });
         if known_list {
@@ -482,6 +493,67 @@ impl<'p> Search<'p> {
     }
 }
 
+/// The steps of paths of several edges: along one edge, or through a pattern.
+fn repeat_of(expand: &Expand) -> Repeat {
+    let Some(pattern) = &expand.edge.repeat else {
+        let (edge, to) = (expand.edge.clone(), expand.to);
+        let steps = vec![RepeatStep { edge, to, to_bound: false, conditions: Vec::new() }];
+        let (of_start, lists) = (Vec::new(), Vec::new());
+        return Repeat { start: expand.from, of_start, steps, lists, binds: false };
+    };
+    let mut pattern = pattern.clone();
+    if expand.backwards {
+        pattern.nodes.reverse();
+        pattern.edges.reverse();
+        for edge in &mut pattern.edges {
+            edge.direction = edge.direction.reversed();
+        }
+    }
+    let nodes: Vec<Slot> = pattern.nodes.iter().map(|node| node.slot).collect();
+    let own: HashSet<Slot> =
+        nodes.iter().copied().chain(pattern.edges.iter().map(|edge| edge.slot)).collect();
+    let mut open = pattern.nodes.iter().flat_map(node_conditions).collect::<Vec<_>>();
+    open.extend(pattern.condition.iter().flat_map(conjunctions));
+    for edge in &mut pattern.edges {
+        open.extend(type_condition(edge));
+        open.extend(edge.condition.take().iter().flat_map(conjunctions));
+        let is_same = edge.properties.as_ref().and_then(free_slots);
+        if is_same.is_none_or(|needs| !needs.is_disjoint(&own)) {
+            open.extend(entries(edge.slot, edge.properties.take().as_ref()));
+        }
+    }
+    let place = |slot: Slot| match nodes.iter().position(|own| *own == slot) {
+        Some(at) => Some(Part::Node(at)),
+        None => pattern.edges.iter().position(|edge| edge.slot == slot).map(Part::Edge),
+    };
+    let lists = pattern.lists.iter().filter_map(|(of, list)| Some((place(*of)?, *list))).collect();
+    let start = nodes.first().copied().unwrap_or(expand.from);
+    let mut known = HashSet::from([start]);
+    let of_start = take_ready(&mut open, &own, &known);
+    let mut steps = Vec::with_capacity(pattern.edges.len());
+    for (edge, to) in pattern.edges.into_iter().zip(nodes.into_iter().skip(1)) {
+        known.insert(edge.slot);
+        let to_bound = !known.insert(to);
+        let conditions = take_ready(&mut open, &own, &known);
+        steps.push(RepeatStep { edge, to, to_bound, conditions });
+    }
+    if let Some(last) = steps.last_mut() {
+        last.conditions.append(&mut open);
+    }
+    let checks = |step: &RepeatStep| step.to_bound || !step.conditions.is_empty();
+    let binds = !of_start.is_empty() || steps.iter().any(checks);
+    Repeat { start, of_start, steps, lists, binds }
+}
+
+/// Takes the conditions out that need none of a pattern's own slots but those that are known.
+fn take_ready(open: &mut Vec<Expr>, own: &HashSet<Slot>, known: &HashSet<Slot>) -> Vec<Expr> {
+    let ready = |condition: &mut Expr| {
+        let is_known = |slot: &Slot| known.contains(slot) || !own.contains(slot);
+        free_slots(condition).is_some_and(|needs| needs.iter().all(is_known))
+    };
+    open.extract_if(.., ready).collect()
+}
+
 /// The conditions that a node of a pattern has in itself.
 fn node_conditions(node: &NodePattern) -> Vec<Expr> {
     let mut found = Vec::new();
@@ -491,6 +563,12 @@ fn node_conditions(node: &NodePattern) -> Vec<Expr> {
     found.extend(entries(node.slot, node.properties.as_ref()));
     found.extend(node.condition.iter().flat_map(conjunctions));
     found
+}
+
+/// The condition on the type of an edge, if it is no choice of names.
+fn type_condition(edge: &EdgePattern) -> Option<Expr> {
+    let labels = edge.labels.clone()?;
+    Some(Expr::HasLabels(Box::new(Expr::Slot(edge.slot)), labels))
 }
 
 /// The conditions of a map of properties in a pattern.

@@ -235,3 +235,43 @@ fn a_query_that_is_nested_deeply_is_an_answer_or_an_error() {
     let nodes = vec!["()"; 5000].join(", ");
     assert_eq!(class_of(&database, &format!("CREATE {nodes}"), &options), None);
 }
+
+/// A path that goes on and on, and rows with long lists. Seen red without the memory of the path, and with batches of
+/// as many rows as are asked for.
+#[test]
+fn repeated_patterns_end_at_the_limits_of_a_query() {
+    let home = tempfile::tempdir().unwrap();
+    let database = database(&home);
+    for text in [
+        "UNWIND range(0, 8000) AS i CREATE (:N {i: i})",
+        "MATCH (n:N) WITH n ORDER BY n.i WITH collect(n) AS all UNWIND range(1, size(all) - 1) AS i \
+         WITH all[i - 1] AS a, all[i] AS b CREATE (a)-[:R]->(b)",
+        "UNWIND range(1, 10) AS i CREATE (:M {i: i})",
+        "MATCH (a:M), (b:M) CREATE (a)-[:S]->(b)",
+    ] {
+        assert_eq!(class_of(&database, text, &Options::default()), None, "{text}");
+    }
+    let little = Options { memory: Some(1 << 20), ..Options::default() };
+    let long = "MATCH (:N {i: 0})(()-->()-->()){3999,}() RETURN count(*)";
+    assert_eq!(class_of(&database, long, &little), Some(Class::Memory));
+    assert_eq!(class_of(&database, long, &Options::default()), None);
+    let endless = "MATCH (:M {i: 1})((x)-[:S]->(y)-[:S]->(z) WHERE x.i < 9)+(:N) RETURN count(*)";
+    let soon = Options::default().with_timeout(Duration::from_millis(20));
+    assert_eq!(class_of(&database, endless, &soon), Some(Class::Deadline));
+    let cancel = CancelToken::new();
+    cancel.cancel();
+    let cancelled = Options { cancel, ..Options::default() };
+    assert_eq!(class_of(&database, endless, &cancelled), Some(Class::Cancelled));
+    // Each batch has some of the rows.
+    let text = "MATCH (:N {i: 0})((x)-->(y)-->(z)){1,500}(b) RETURN x, y, z, b";
+    let mut cursor = database.run(text, Parameters::new(), &little).unwrap();
+    let (mut rows, mut most) = (0, 0);
+    loop {
+        let more = cursor.next(1024).unwrap();
+        if more.is_empty() {
+            break;
+        }
+        (rows, most) = (rows + more.len(), most.max(more.len()));
+    }
+    assert_eq!((rows, most < 100), (500, true), "{most}");
+}

@@ -1,7 +1,7 @@
 //! Walks along several edges, against all walks of a small graph with loops and parallel edges.
 //!
-//! Seen red with edges of a walk that are passed again, and with a node that is taken unseen while those with its
-//! label are looked up.
+//! Seen red with edges of a walk that are passed again, with a node that is taken unseen while those with its
+//! label are looked up, and with a row that has values of another repetition of a pattern.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -192,6 +192,135 @@ fn check_paths(graph: &Graph, i: u64) {
     );
 }
 
+/// The walks that pass some steps from `least` to `most` times, and whose repetitions meet a condition, which is given
+/// the nodes and the edges of each.
+fn repeated(
+    graph: &Graph,
+    walk: &Walk,
+    steps: &[Step],
+    (least, most): (usize, usize),
+    fits: &dyn Fn(&[u64], &[usize]) -> bool,
+) -> Vec<Walk> {
+    let (mut found, mut walks) = (Vec::new(), vec![walk.clone()]);
+    for times in 0..=most {
+        if times >= least {
+            found.extend(walks.iter().cloned());
+        }
+        let next = walks.iter().flat_map(|walk| {
+            let at = walk.edges.len();
+            let next = graph.walks(walk, steps).into_iter();
+            next.filter(move |next| fits(&next.nodes[at..], &next.edges[at..]))
+        });
+        walks = next.collect();
+    }
+    found
+}
+
+fn nodes(walk: &Walk, place: usize, k: usize) -> String {
+    let begins = (0..walk.edges.len()).step_by(k);
+    list(&begins.map(|at| walk.nodes[at + place] as usize).collect::<Vec<_>>())
+}
+
+fn edges(walk: &Walk, place: usize, k: usize) -> String {
+    list(&walk.edges.iter().skip(place).step_by(k).copied().collect::<Vec<_>>())
+}
+
+fn check_repeated(graph: &Graph, i: u64) {
+    let from = Walk { edges: Vec::new(), nodes: vec![i] };
+    let steps = [(Out, Some("A")), (Both, None)];
+    let all = |_: &[u64], _: &[usize]| true;
+    let walks = repeated(graph, &from, &steps, (1, 3), &all);
+    let line = |walk: &Walk| {
+        let lists = [nodes(walk, 0, 2), edges(walk, 0, 2), nodes(walk, 1, 2), edges(walk, 1, 2)];
+        format!("{} {} {}", lists.join(" "), nodes(walk, 2, 2), walk.nodes.last().unwrap())
+    };
+    let columns =
+        "[n IN x | n.i], [e IN r | e.k], [n IN y | n.i], [e IN s | e.k], [n IN z | n.i], b.i";
+    let ways =
+        ["({i: $i})((x)-[r:A]->(y)-[s]-(z)){1,3}(b)", "(b)((z)-[s]-(y)<-[r:A]-(x)){1,3}({i: $i})"];
+    graph.check(i, &format!("MATCH {} RETURN {columns}", ways[0]), walks.iter().map(line));
+    // Written from the other end, the repetitions come in the other order.
+    let backwards = |walk: &Walk| {
+        let mut walk = walk.clone();
+        walk.edges.reverse();
+        walk.nodes.reverse();
+        let lists =
+            [nodes(&walk, 2, 2), edges(&walk, 1, 2), nodes(&walk, 1, 2), edges(&walk, 0, 2)];
+        format!("{} {} {}", lists.join(" "), nodes(&walk, 0, 2), walk.nodes[0])
+    };
+    graph.check(i, &format!("MATCH {} RETURN {columns}", ways[1]), walks.iter().map(backwards));
+    graph.check(
+        i,
+        "MATCH p = ({i: $i})((x)-[:A]->()--()){1,3} RETURN [e IN relationships(p) | e.k]",
+        walks.iter().map(|walk| list(&walk.edges)),
+    );
+    let none = repeated(graph, &from, &steps, (0, 2), &all);
+    graph.check(
+        i,
+        "MATCH ({i: $i})(()-[:A]->()--(z)){,2}(b) RETURN [n IN z | n.i], b.i",
+        none.iter().map(|walk| format!("{} {}", nodes(walk, 2, 2), walk.nodes.last().unwrap())),
+    );
+    let fits = |nodes: &[u64], edges: &[usize]| {
+        nodes[0] != nodes[2] && nodes[1] > 0 && edges[0] < edges[1] && nodes[2].is_multiple_of(2)
+    };
+    let some = repeated(graph, &from, &steps, (1, 9), &fits);
+    graph.check(
+        i,
+        "MATCH ({i: $i})((x)-[r:A]->(y WHERE y.i > 0)-[s]-(z) \
+         WHERE x.i <> z.i AND r.k < s.k AND EXISTS { (z) WHERE z.i % 2 = 0 })+(b) \
+         RETURN [e IN r | e.k], [e IN s | e.k], b.i",
+        some.iter().map(|walk| {
+            format!("{} {} {}", edges(walk, 0, 2), edges(walk, 1, 2), walk.nodes.last().unwrap())
+        }),
+    );
+}
+
+fn check_several_parts(graph: &Graph, i: u64) {
+    let from = Walk { edges: Vec::new(), nodes: vec![i] };
+    // A round, and properties that depend on the repetition.
+    let steps = [(Both, None), (Both, None)];
+    let round = |nodes: &[u64], _: &[usize]| nodes[0] == nodes[2];
+    graph.check(
+        i,
+        "MATCH ({i: $i})((x)-[r]-()-[s]-(x))+ RETURN [e IN r | e.k], [e IN s | e.k]",
+        repeated(graph, &from, &steps, (1, EDGES as usize / 2), &round)
+            .iter()
+            .map(|walk| format!("{} {}", edges(walk, 0, 2), edges(walk, 1, 2))),
+    );
+    let next = |nodes: &[u64], _: &[usize]| nodes[1] == (nodes[0] + 1) % NODES;
+    let text =
+        "MATCH ({i: $i})((x)-[r:B]-(y {i: (x.i + 1) % 6}))*(b)-[t]->(c) RETURN [e IN r | e.k], t.k";
+    let walks = repeated(graph, &from, &[(Both, Some("B"))], (0, EDGES as usize), &next);
+    let walks: Vec<Walk> =
+        walks.iter().flat_map(|walk| graph.walks(walk, &[(Out, None)])).collect();
+    let line = |walk: &Walk| {
+        let (last, passed) = walk.edges.split_last().unwrap();
+        format!("{} {last}", list(passed))
+    };
+    graph.check(i, text, walks.iter().map(line));
+    // Two patterns, and an edge that is passed several times with a condition.
+    let all = |_: &[u64], _: &[usize]| true;
+    let small = |_: &[u64], edges: &[usize]| edges[0] < 12;
+    let first = repeated(graph, &from, &[(Out, None), (In, None)], (1, 1), &all);
+    let both = first.iter().flat_map(|walk| repeated(graph, walk, &[(Both, None)], (1, 2), &small));
+    let (w, both) = (edges, both.collect::<Vec<_>>());
+    graph.check(
+        i,
+        "MATCH p = ({i: $i}) (()-[v]->()<-[w]-()) {1} (()-[u WHERE u.k < 12]-()) {1,2} \
+         RETURN [e IN v + w + u | e.k]",
+        both.iter().map(|walk| w(walk, 0, 1)),
+    );
+    graph.check(
+        i,
+        "MATCH p = ({i: $i})-->()<--()-[u WHERE u.k < 12]-{1,2}(c) \
+         RETURN [e IN relationships(p) | e.k], [e IN u | e.k], c.i",
+        both.iter().map(|walk| {
+            let own = list(&walk.edges[2..]);
+            format!("{} {own} {}", list(&walk.edges), walk.nodes.last().unwrap())
+        }),
+    );
+}
+
 #[test]
 fn all_walks_are_found() {
     let scale = std::env::var("NAKSHI_TEST_SCALE").ok().and_then(|scale| scale.parse().ok());
@@ -201,6 +330,8 @@ fn all_walks_are_found() {
         for i in 0..NODES {
             check_single_edges(&graph, i);
             check_paths(&graph, i);
+            check_repeated(&graph, i);
+            check_several_parts(&graph, i);
         }
     }
 }

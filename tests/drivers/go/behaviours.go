@@ -27,6 +27,10 @@ var behaviours = map[string]func(*scenario) any{
 	"liveness":         (*scenario).liveness,
 	"cancelled":        (*scenario).cancelled,
 	"session_user":     (*scenario).sessionUser,
+
+	"routed":               (*scenario).routed,
+	"bookmarks_everywhere": (*scenario).bookmarksEverywhere,
+	"leader_lost":          (*scenario).leaderLost,
 }
 
 func (s *scenario) ask(driver neo4j.DriverWithContext, text string, given object) any {
@@ -276,4 +280,61 @@ func (s *scenario) sessionUser() any {
 		first = "refused"
 	}
 	return []any{first, s.one("CREATE (n:Secret) RETURN 1")}
+}
+
+// changed makes a change, and returns the address of the server that has made it.
+func (s *scenario) changed(text string, given object) (string, neo4j.Bookmarks) {
+	session, end := s.session(neo4j.SessionConfig{})
+	defer end()
+	address := must(session.ExecuteWrite(s.ctx, func(tx neo4j.ManagedTransaction) (any, error) {
+		result, err := tx.Run(s.ctx, text, given)
+		if err != nil {
+			return nil, err
+		}
+		summary, err := result.Consume(s.ctx)
+		if err != nil {
+			return nil, err
+		}
+		return summary.Server().Address(), nil
+	}))
+	return address.(string), session.LastBookmarks()
+}
+
+func (s *scenario) routed() any {
+	address, _ := s.changed("CREATE (:Led)", nil)
+	return address == s.config["leader"]
+}
+
+func (s *scenario) bookmarksEverywhere() any {
+	_, marks := s.changed("CREATE (:Everywhere)", nil)
+	counts := []any{}
+	for _, address := range s.config["servers"].([]any) {
+		other := must(neo4j.NewDriverWithContext("bolt://"+address.(string), neo4j.NoAuth()))
+		defer other.Close(s.ctx)
+		session := other.NewSession(s.ctx, neo4j.SessionConfig{Bookmarks: marks})
+		defer session.Close(s.ctx)
+		counts = append(counts, must(session.ExecuteRead(s.ctx, func(tx neo4j.ManagedTransaction) (any, error) {
+			return s.single(tx, "MATCH (n:Everywhere) RETURN count(n)", nil)
+		})))
+	}
+	return counts
+}
+
+func (s *scenario) leaderLost() any {
+	until := time.Now().Add(time.Duration(s.arguments["seconds"].(float64)) * time.Second)
+	count, lost := int64(0), 0.0
+	for time.Now().Before(until) {
+		_, err := attempt(func() any {
+			s.changed("MERGE (:Lasting {i: $i})", object{"i": count})
+			return nil
+		})
+		if err == nil {
+			count++
+		} else if lost++; lost > s.arguments["kills"].(float64) || !neo4j.IsConnectivityError(err) {
+			// The driver does not repeat a commit of which it does not know the outcome.
+			panic(err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return []any{count > 50, count - s.one("MATCH (n:Lasting) RETURN count(n)").(int64)}
 }

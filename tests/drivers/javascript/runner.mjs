@@ -309,6 +309,45 @@ class Scenario {
     return [ran, await this.one('RETURN 1')]
   }
 
+  async routed () {
+    const write = await this.inSession(session => session.executeWrite(async transaction =>
+      (await transaction.run('CREATE (:Led)')).summary.server.address))
+    return write === this.config.leader
+  }
+
+  async bookmarks_everywhere () {
+    const bookmarks = await this.inSession(async session => {
+      await session.executeWrite(transaction => transaction.run('CREATE (:Everywhere)'))
+      return session.lastBookmarks()
+    })
+    const counts = []
+    for (const address of this.config.servers) {
+      const driver = neo4j.driver(`bolt://${address}`)
+      counts.push(await this.inSession(session => session.executeRead(async transaction => {
+        const { records } = await transaction.run('MATCH (n:Everywhere) RETURN count(n)')
+        return Number(records[0].get(0))
+      }), { bookmarks }, driver))
+      await driver.close()
+    }
+    return counts
+  }
+
+  async leader_lost () {
+    const until = Date.now() + this.arguments.seconds * 1000
+    let [count, lost] = [0, 0]
+    while (Date.now() < until) {
+      const number = { i: neo4j.int(count) }
+      const done = this.inSession(session => session.executeWrite(
+        transaction => transaction.run('MERGE (:Lasting {i: $i})', number)))
+      await done.then(() => { count += 1 }, error => {
+        // The driver does not repeat a commit of which it does not know the outcome.
+        if (error.code !== 'ServiceUnavailable' || ++lost > this.arguments.kills) throw error
+      })
+      await new Promise(resolve => setTimeout(resolve, 20))
+    }
+    return [count > 50, count - await this.one('MATCH (n:Lasting) RETURN count(n)')]
+  }
+
   async session_user () {
     const auth = this.auth({ user: 'reader' })
     const first = await this.inSession(

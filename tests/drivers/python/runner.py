@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -324,6 +325,47 @@ class Scenario:
         [thread.start() for thread in threads]
         [thread.join() for thread in threads]
         return sum(found)
+
+    def changed(self, text: str, **parameters: Any) -> tuple[str, neo4j.Bookmarks]:
+        """Makes a change, and returns the address of the server that has made it, and the bookmark."""
+        with self.driver.session() as session:
+            found = session.execute_write(lambda t: t.run(text, **parameters).consume())
+            host, port = found.server.address[:2]
+            return f"{host}:{port}", session.last_bookmarks()
+
+    def routed(self) -> Any:
+        address, _ = self.changed("CREATE (:Led)")
+        return address == self.config["leader"]
+
+    def bookmarks_everywhere(self) -> Any:
+        _, marks = self.changed("CREATE (:Everywhere)")
+
+        def count(transaction: neo4j.ManagedTransaction) -> Any:
+            return transaction.run("MATCH (n:Everywhere) RETURN count(n)").single()[0]
+
+        counts = []
+        for address in self.config["servers"]:
+            with (
+                neo4j.GraphDatabase.driver(f"bolt://{address}") as driver,
+                driver.session(bookmarks=marks) as session,
+            ):
+                counts.append(session.execute_read(count))
+        return counts
+
+    def leader_lost(self) -> Any:
+        count, lost = 0, 0
+        until = time.monotonic() + self.arguments["seconds"]
+        while time.monotonic() < until:
+            try:
+                self.changed("MERGE (:Lasting {i: $i})", i=count)
+                count += 1
+            except neo4j.exceptions.ServiceUnavailable:
+                # The driver does not repeat a commit of which it does not know the outcome.
+                lost += 1
+                if lost > self.arguments["kills"]:
+                    raise
+            time.sleep(0.02)
+        return [count > 50, count - self.one("MATCH (n:Lasting) RETURN count(n)")]
 
     def liveness(self) -> Any:
         with self.connect(liveness_check_timeout=0) as driver:

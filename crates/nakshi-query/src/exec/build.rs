@@ -42,7 +42,7 @@ fn opened(plan: &Arc<Plan>, argument: &Row, open: Open) -> Box<dyn Source> {
         Plan::Nodes { .. } => expand::nodes(plan, input),
         Plan::Walk { .. } => Box::new(walk::Walk::new(plan, input)),
         Plan::Ends(_) => expand::ends(plan, input),
-        Plan::ExpandMany(_) => Box::new(many::Many::new(plan, input)),
+        Plan::ExpandMany { .. } => Box::new(many::Many::new(plan, input)),
         Plan::Shortest { .. } => shortest::shortest(plan, input),
         Plan::Filter { .. } => Box::new(rows::Filter { plan, input }),
         Plan::Path { .. } => Box::new(rows::Paths { plan, input }),

@@ -6,8 +6,8 @@ use nakshi_property::EdgeNumbers;
 
 use super::context::{Context, Input, Source};
 use crate::error::{QueryError, Result};
-use crate::eval::{eval, set};
-use crate::ir::{Direction, EdgePattern};
+use crate::eval::{eval, set, truth};
+use crate::ir::{Direction, EdgePattern, Expr};
 use crate::plan::{Expand, NodeSource, Plan};
 use crate::value::{Node, Row, Value};
 use crate::view::View;
@@ -157,6 +157,20 @@ pub(super) fn has_passed(row: &Row, others: &[usize], edge: &EdgeNumbers) -> boo
         Value::List(items) => items.iter().any(is),
         value => is(value),
     })
+}
+
+/// Returns true if all conditions hold.
+pub(super) fn hold<'c>(
+    cx: &Context,
+    conditions: impl IntoIterator<Item = &'c Expr>,
+    row: &mut Row,
+) -> Result<bool> {
+    for condition in conditions {
+        if truth(&eval(cx, condition, row)?)? != Some(true) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The node in a slot; `None` for null.

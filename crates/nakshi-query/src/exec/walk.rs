@@ -8,10 +8,10 @@ use rustc_hash::FxHashMap;
 
 use super::adjacency::Adjacency;
 use super::context::{Context, Input, Source};
-use super::expand::{edges_between, has_passed, node_in, other_end};
+use super::expand::{edges_between, has_passed, hold, node_in, other_end};
 use super::limits::Held;
 use crate::error::Result;
-use crate::eval::{eval, set, truth};
+use crate::eval::{eval, set};
 use crate::free::{free_slots, wanted_value};
 use crate::ir::Expr;
 use crate::plan::{Plan, Step};
@@ -172,20 +172,6 @@ fn wanted_by<'c>(
     }
     let value = eval(cx, value, row)?;
     Ok((!value.is_null()).then_some((name, value)))
-}
-
-/// Returns true if all conditions hold.
-fn hold<'c>(
-    cx: &Context,
-    conditions: impl IntoIterator<Item = &'c Expr>,
-    row: &mut Row,
-) -> Result<bool> {
-    for condition in conditions {
-        if truth(&eval(cx, condition, row)?)? != Some(true) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// The edges at the node that a step begins at.

@@ -12,10 +12,8 @@ use super::expand::{edges_at, node_in};
 use super::nested::all_rows;
 use super::rows::path_of;
 use crate::error::{Class, QueryError, Result};
-use crate::eval::{eval, properties, set};
-use crate::ir::{
-    Direction, EdgePattern, Expr, Labels, Name, NodePattern, PathPattern, SetItem, Slot,
-};
+use crate::eval::{eval, given_names, properties, set};
+use crate::ir::{Direction, EdgePattern, Expr, Labels, NodePattern, PathPattern, SetItem, Slot};
 use crate::plan::Plan;
 use crate::value::{Map, Node, Relationship, Row, Value};
 use crate::view::View;
@@ -106,15 +104,6 @@ fn pattern_properties(cx: &Context, pattern: Option<&Expr>, row: &mut Row) -> Re
     }
 }
 
-/// Names of the labels that a new node gets.
-fn label_names(labels: Option<&Labels>, found: &mut Vec<Name>) {
-    match labels {
-        Some(Labels::Has(name)) => found.push(Arc::clone(name)),
-        Some(Labels::All(all)) => all.iter().for_each(|one| label_names(Some(one), found)),
-        _ => {}
-    }
-}
-
 /// Creates the nodes and edges of patterns that a row does not have yet.
 fn create(cx: &mut Context, paths: &[PathPattern], row: &mut Row) -> Result<()> {
     let mut made = HashSet::new();
@@ -141,8 +130,10 @@ fn create(cx: &mut Context, paths: &[PathPattern], row: &mut Row) -> Result<()> 
 
 fn create_node(cx: &mut Context, node: &NodePattern, row: &mut Row) -> Result<()> {
     let properties = pattern_properties(cx, node.properties.as_ref(), row)?;
-    let mut labels = Vec::new();
-    label_names(node.labels.as_ref(), &mut labels);
+    let labels = match &node.labels {
+        Some(labels) => given_names(&*cx, labels, row)?,
+        None => Vec::new(),
+    };
     let (writer, view) = writing(cx)?;
     let v = writer.create_node(view, &labels, &properties)?;
     set(row, node.slot, Value::Node(Node::of(v)));
@@ -160,9 +151,18 @@ fn create_edge(
         return Err(QueryError::run(Class::Semantic, "DeletedEntityAccess", message));
     };
     let (source, end) = if edge.direction == Direction::In { (right, left) } else { (left, right) };
-    let name = edge.types.first().map_or("", |name| name);
+    let name = match (&edge.labels, edge.types.first()) {
+        (Some(labels), _) => match given_names(&*cx, labels, row)?.as_slice() {
+            [one] => Arc::clone(one),
+            names => {
+                let message = format!("an edge has one type, and not {}", names.len());
+                return Err(QueryError::of_type(message));
+            }
+        },
+        (None, found) => found.cloned().unwrap_or_default(),
+    };
     let (writer, view) = writing(cx)?;
-    let made = writer.create_edge(view, (source, name, end), &properties)?;
+    let made = writer.create_edge(view, (source, &name, end), &properties)?;
     set(row, edge.slot, Value::Relationship(Relationship::of(made)));
     Ok(())
 }
@@ -235,8 +235,8 @@ fn set_items(cx: &mut Context, items: &[SetItem], row: &mut Row) -> Result<()> {
                     set_properties(cx, &of, &map, *merge)?;
                 }
             }
-            SetItem::AddLabels { slot, labels } => change_labels(cx, row, *slot, labels, &[])?,
-            SetItem::RemoveLabels { slot, labels } => change_labels(cx, row, *slot, &[], labels)?,
+            SetItem::AddLabels { slot, labels } => change_labels(cx, row, *slot, labels, true)?,
+            SetItem::RemoveLabels { slot, labels } => change_labels(cx, row, *slot, labels, false)?,
         }
     }
     Ok(())
@@ -259,12 +259,14 @@ fn set_properties(cx: &mut Context, of: &Value, map: &Map, merge: bool) -> Resul
 
 fn change_labels(
     cx: &mut Context,
-    row: &Row,
+    row: &mut Row,
     slot: Slot,
-    add: &[Name],
-    remove: &[Name],
+    labels: &Labels,
+    adds: bool,
 ) -> Result<()> {
     let Some(v) = node_in(row, slot)? else { return Ok(()) };
+    let names = given_names(&*cx, labels, row)?;
+    let (add, remove) = if adds { (&names[..], &[][..]) } else { (&[][..], &names[..]) };
     let (writer, view) = writing(cx)?;
     writer.change_labels(view, v, add, remove)
 }

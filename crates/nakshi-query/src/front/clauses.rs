@@ -21,7 +21,7 @@ use super::projections::{Body, Columns};
 use super::scope::{Resolver, Scope};
 use crate::error::{Class, QueryError, Result};
 use crate::ir::{
-    Batches, Branch, Clause, Expr, Mode, Name, OnError, PathPattern, ProcedureCall, Query,
+    Batches, Branch, Clause, Expr, Labels, Mode, Name, OnError, PathPattern, ProcedureCall, Query,
     SchemaChange, SetItem, Slot, Statement,
 };
 use crate::procedure::Signature;
@@ -291,6 +291,18 @@ impl Resolver<'_> {
         if edges.clone().any(|edge| edge.bound) {
             return Err(self.refuse("VariableAlreadyBound", "the edge is there already", at));
         }
+        if edges.clone().any(|edge| edge.repeat.is_some()) {
+            let message = "CREATE and MERGE make no quantified path patterns";
+            return Err(self.refuse("CreatingVarLength", message, at));
+        }
+        let is_choice =
+            |labels: &Option<Labels>| labels.as_ref().is_some_and(|labels| !labels.can_be_given());
+        if edges.clone().any(|edge| is_choice(&edge.labels))
+            || nodes.clone().any(|node| is_choice(&node.labels))
+        {
+            let message = "what is made gets labels and types, and no choice of them";
+            return Err(self.refuse("UnexpectedSyntax", message, at));
+        }
         if edges.any(|edge| edge.condition.is_some()) || nodes.any(|node| node.condition.is_some())
         {
             let message = "WHERE inside of a pattern is for MATCH";
@@ -328,7 +340,7 @@ impl Resolver<'_> {
             items.push(match item {
                 RemoveItem::Labels { variable, labels } => {
                     let slot = self.bound(&variable.name)?;
-                    SetItem::RemoveLabels { slot, labels: names(labels) }
+                    SetItem::RemoveLabels { slot, labels: self.given(labels)? }
                 }
                 RemoveItem::Property(property) => {
                     let (of, name) = self.property(property)?;
@@ -393,10 +405,25 @@ impl Resolver<'_> {
                 value: self.expr(value)?,
                 merge: *operator == SetOperator::Add,
             },
-            AstSet::Labels { variable, labels } => {
-                SetItem::AddLabels { slot: self.bound(&variable.name)?, labels: names(labels) }
-            }
+            AstSet::Labels { variable, labels } => SetItem::AddLabels {
+                slot: self.bound(&variable.name)?,
+                labels: self.given(labels)?,
+            },
         })
+    }
+
+    /// The labels that `SET` gives, and `REMOVE` takes.
+    fn given(&mut self, names: &[decypher::ast::names::SymbolicName]) -> Result<Labels> {
+        let all = names.iter().map(|name| self.label(name)).collect::<Result<_>>();
+        let labels = Labels::All(all?);
+        match labels.can_be_given() {
+            true => Ok(labels),
+            false => {
+                let at = names.first().map_or(0, |name| name.span.start);
+                let message = "SET and REMOVE take all of some labels: $(...) and not $any(...)";
+                Err(self.refuse("UnexpectedSyntax", message, at))
+            }
+        }
     }
 
     fn in_query_call(&mut self, call: &InQueryCall) -> Result<ProcedureCall> {
@@ -521,10 +548,6 @@ fn yielded(item: &YieldItem) -> Yielded<'_> {
     let column = &item.procedure_field;
     let alias = item.alias.as_ref().map_or(column, |alias| &alias.name);
     (&column.name, &alias.name, alias.span.start)
-}
-
-fn names(names: &[decypher::ast::names::SymbolicName]) -> Vec<Name> {
-    names.iter().map(|name| Arc::from(name.name.as_str())).collect()
 }
 
 impl Subqueries for Resolver<'_> {

@@ -10,7 +10,9 @@ use decypher::ast::expr::{
 use decypher::ast::pattern::LabelExpression;
 
 use super::grouping::{chain, regrouped};
+use super::notes::Computed;
 use super::scope::Resolver;
+use super::types::type_of;
 use crate::error::Result;
 use crate::functions;
 use crate::ir::{
@@ -59,10 +61,6 @@ impl Resolver<'_> {
             Expression::PropertyLookup { base, property, .. } => {
                 Expr::Property(self.boxed(base)?, Arc::from(property.name.name.as_str()))
             }
-            Expression::NodeLabels { base, labels, .. } => {
-                let all = labels.iter().map(|one| self.labels(one)).collect::<Result<_>>()?;
-                Expr::HasLabels(self.boxed(base)?, Labels::All(all))
-            }
             Expression::BinaryOp { op, lhs, rhs, .. } => match regrouped(expression) {
                 Some(regrouped) => self.expr(&regrouped)?,
                 None => Expr::Binary(binary(*op), self.boxed(lhs)?, self.boxed(rhs)?),
@@ -85,10 +83,6 @@ impl Resolver<'_> {
                 Expr::Slice(self.boxed(list)?, start, end)
             }
             Expression::In { lhs, rhs, .. } => Expr::In(self.boxed(lhs)?, self.boxed(rhs)?),
-            Expression::IsNull { operand, negated, .. } => {
-                let is_null = Expr::IsNull(self.boxed(operand)?);
-                if *negated { Expr::Not(Box::new(is_null)) } else { is_null }
-            }
             Expression::Parenthesized(inner) => self.expr(inner)?,
             Expression::Case(case) => {
                 let scrutinee = case.scrutinee.as_ref().map(|one| self.boxed(one)).transpose()?;
@@ -102,6 +96,32 @@ impl Resolver<'_> {
             Expression::FunctionCall(call) => self.call(call)?,
             Expression::CountStar { span } => {
                 self.aggregation(Aggregate::CountRows, false, &[], span.start)?
+            }
+            other => self.check(other)?,
+        })
+    }
+
+    /// Resolves a check of null, of labels or of a type.
+    fn check(&mut self, expression: &Expression) -> Result<Expr> {
+        Ok(match expression {
+            Expression::NodeLabels { base, labels, .. } => {
+                if let [LabelExpression::Static(name)] = labels.as_slice()
+                    && let Some(found) = self.notes.types.get(&name.span.start).cloned()
+                {
+                    return Ok(Expr::IsTyped(self.boxed(base)?, found));
+                }
+                let all = labels.iter().map(|one| self.labels(one)).collect::<Result<_>>()?;
+                Expr::HasLabels(self.boxed(base)?, Labels::All(all))
+            }
+            Expression::IsNull { operand, negated, .. } => {
+                let is_null = Expr::IsNull(self.boxed(operand)?);
+                if *negated { Expr::Not(Box::new(is_null)) } else { is_null }
+            }
+            Expression::IsTyped { operand, negated, type_name, span } => {
+                let found = type_of(type_name)
+                    .map_err(|message| self.refuse("UnexpectedSyntax", message, span.start))?;
+                let is_typed = Expr::IsTyped(self.boxed(operand)?, found);
+                if *negated { Expr::Not(Box::new(is_typed)) } else { is_typed }
             }
             other => self.scoped(other)?,
         })
@@ -333,17 +353,26 @@ impl Resolver<'_> {
             Ok(vec![it.labels(a)?, it.labels(b)?])
         };
         Ok(match labels {
-            LabelExpression::Static(name) => Labels::Has(Arc::from(name.name.as_str())),
+            LabelExpression::Static(name) => self.label(name)?,
             LabelExpression::Wildcard { .. } => Labels::Any,
             LabelExpression::Or { lhs, rhs, .. } => Labels::Some(both(self, lhs, rhs)?),
             LabelExpression::And { lhs, rhs, .. } => Labels::All(both(self, lhs, rhs)?),
             LabelExpression::Not { inner, .. } => Labels::Not(Box::new(self.labels(inner)?)),
             LabelExpression::Group { inner, .. } => self.labels(inner)?,
-            LabelExpression::Dynamic { span, .. } => {
-                let message = "labels that an expression computes are not supported";
-                return Err(self.refuse("UnexpectedSyntax", message, span.start));
+            LabelExpression::Dynamic { expression, .. } => {
+                Labels::Computed { names: self.boxed(expression)?, any: false }
             }
         })
+    }
+
+    /// A label or a type, or what stands for an expression that gives some.
+    pub(super) fn label(&mut self, name: &decypher::ast::names::SymbolicName) -> Result<Labels> {
+        match self.notes.computed.get(&name.span.start).cloned() {
+            Some(Computed { of, any }) => {
+                Ok(Labels::Computed { names: Box::new(self.noted(&of)?), any })
+            }
+            None => Ok(Labels::Has(Arc::from(name.name.as_str()))),
+        }
     }
 
     /// A query of one pattern with a condition, and perhaps a column.

@@ -5,7 +5,10 @@
 //!   and `schema` resolves those on constraints and indexes
 //! - `diagnose` gives its errors the names that openCypher's compatibility kit has
 //! - `scope` gives variables their slots
+//! - `tree` mends the tree that `decypher` makes of what is left
+//! - `types` reads the types of type predicates
 //! - `grouping` mends how operators bind
+//! - `repeats` resolves the parts of patterns that are passed several times
 //! - `expressions`, `patterns`, `clauses` and `projections` resolve what they are called after, and refuse
 //!   what `decypher` lets through
 
@@ -17,9 +20,12 @@ mod mend;
 mod notes;
 mod patterns;
 mod projections;
+mod repeats;
 mod schema;
 mod scope;
 mod show;
+mod tree;
+mod types;
 mod words;
 
 use std::ops::Range;
@@ -45,7 +51,17 @@ pub(crate) fn statement(text: &str, procedures: &dyn Procedures) -> Result<State
     }
     let mut notes = Notes::of(text);
     let mended = show::mend(notes.take(&mend::mend(text, skipped)?))?;
-    let (query, tree) = parsed(&mended).or_else(|error| {
+    if let Some(at) = notes.without_match {
+        let message = "a path with a quantified path pattern needs MATCH here, as in \
+                       EXISTS { MATCH (a)((x)-->(y)){2}(b) }";
+        return Err(QueryError::compile(
+            Class::Syntax,
+            "UnexpectedSyntax",
+            message,
+            Some((text, at)),
+        ));
+    }
+    let (mut query, tree) = parsed(&mended).or_else(|error| {
         // A query may end with a subquery, which `decypher` does not take.
         let finished = format!("{}\nFINISH", mended.trim_end().trim_end_matches(';'));
         match parsed(&finished) {
@@ -53,10 +69,13 @@ pub(crate) fn statement(text: &str, procedures: &dyn Procedures) -> Result<State
             _ => Err(diagnose::syntax(text, &mended, &error)),
         }
     })?;
+    tree::mend(&mut query, &notes);
     let config = decypher::hir::LowerConfig::default();
     let found = decypher::hir::lower::lower(&query, &config).err();
     let found = found.and_then(|found| diagnose::meaning(text, &notes, &found));
-    let written = scope::columns_of(&tree, &mended, &notes);
+    // What stands for parts of the text is not shown.
+    let shown = if mended.len() == text.len() { text } else { &mended };
+    let written = scope::columns_of(&tree, shown, &notes);
     let mut resolver = Resolver::new(text, procedures, written, notes);
     let resolved = clauses::statement(&mut resolver, &query);
     if let Some(found) = found {
@@ -74,7 +93,9 @@ fn expression(text: &str, bytes: &Range<usize>, notes: &mut Notes) -> Result<Exp
     let room = " ".repeat(bytes.start.saturating_sub(BEFORE.len()));
     let alone = format!("{room}{BEFORE}{}", text.get(bytes.clone()).unwrap_or_default());
     let mended = notes.take(&alone);
-    let (query, _) = parsed(&mended).map_err(|error| diagnose::syntax(text, &mended, &error))?;
+    let (mut query, _) =
+        parsed(&mended).map_err(|error| diagnose::syntax(text, &mended, &error))?;
+    tree::mend(&mut query, notes);
     clauses::only_item(&query).ok_or_else(|| {
         let place = Some((text, bytes.start));
         QueryError::compile(Class::Syntax, "UnexpectedSyntax", "this is no condition", place)

@@ -1,16 +1,37 @@
 //! Parts of a text that `decypher` drops or refuses. They are taken out, so that places stay what they are, and noted
 //! by the byte at which they belong.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
+use super::types::type_at;
 use super::words::{Kind, Token, tokens};
 use crate::ir::Shortest;
+use crate::types::Type;
 
 /// Letters that can stand for line breaks in quotes.
 const STAND_INS: std::ops::RangeInclusive<char> = '\u{1}'..='\u{8}';
 /// Line breaks that `decypher` does not take in quotes.
 const BREAKS: [char; 2] = ['\n', '\r'];
+
+/// Symbols and words of patterns outside of brackets.
+const PATTERN_PARTS: [&str; 15] = [
+    "-",
+    "<",
+    ">",
+    ",",
+    "+",
+    "*",
+    "SHORTEST",
+    "ANY",
+    "ALL",
+    "PATH",
+    "PATHS",
+    "GROUP",
+    "GROUPS",
+    "shortestPath",
+    "allShortestPaths",
+];
 
 /// The variables that a subquery takes along.
 #[derive(Clone, Debug)]
@@ -29,6 +50,23 @@ pub(super) struct Scoped {
     pub(super) bytes: Range<usize>,
 }
 
+/// A part of a pattern that is passed several times.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    /// Least and greatest number of times.
+    pub(super) length: (u64, Option<u64>),
+    pub(super) condition: Option<Range<usize>>,
+}
+
+/// Names of labels or of a type that an expression gives.
+#[derive(Clone, Debug)]
+pub(super) struct Computed {
+    /// The bytes of the expression.
+    pub(super) of: Range<usize>,
+    /// True if any of the names is enough.
+    pub(super) any: bool,
+}
+
 /// Parts that were taken out of a text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notes {
@@ -40,6 +78,16 @@ pub(super) struct Notes {
     pub(super) shortest: BTreeMap<usize, Shortest>,
     /// The least numbers of edges of `-[]->+` and `-[]->*`, by the place of the node behind.
     pub(super) repeated: HashMap<usize, u64>,
+    /// Parts of patterns that are passed several times, by the place of their first node.
+    pub(super) groups: HashMap<usize, Group>,
+    /// First nodes of the parts that stand directly behind other parts.
+    pub(super) joined: HashSet<usize>,
+    /// The first of these that is in `EXISTS { }` or `COUNT { }` without `MATCH`.
+    pub(super) without_match: Option<usize>,
+    /// Expressions in place of labels and types, by their places.
+    pub(super) computed: HashMap<usize, Computed>,
+    /// Types that stand behind two colons, by the place of the second of these.
+    pub(super) types: HashMap<usize, Type>,
     /// Letters that the text does not have, and the line breaks that they stand for.
     stand_ins: Vec<(char, char)>,
 }
@@ -55,12 +103,16 @@ impl Notes {
     pub(super) fn take(&mut self, text: &str) -> String {
         let tokens = tokens(text);
         let (out, moved, skips) = (Vec::new(), Vec::new(), Vec::new());
-        let mut taking = Taking { text, tokens: &tokens, out, moved, skips };
+        let (commas, labels) = (Vec::new(), Vec::new());
+        let mut taking = Taking { text, tokens: &tokens, out, moved, skips, commas, labels };
         taking.all(self);
         let mut mended = text.to_owned();
         for range in taking.out {
             let blank = " ".repeat(range.len());
             mended.replace_range(range, &blank);
+        }
+        for at in taking.commas {
+            mended.replace_range(at..at + 1, ",");
         }
         for at in taking.skips {
             mended.replace_range(at..at + "OFFSET".len(), "SKIP  ");
@@ -68,6 +120,13 @@ impl Notes {
         for (star, sign) in taking.moved {
             mended.remove(sign);
             mended.insert(star, '*');
+        }
+        // Of two that are inside of each other, the outer one is written last.
+        for (bytes, name) in taking.labels.iter().rev() {
+            // Two quotes take the places of a colon, and of a space or the last letter.
+            let name = name.get(..bytes.len() - 2).unwrap_or(name);
+            let rest = " ".repeat(bytes.len().saturating_sub(name.len() + 2));
+            mended.replace_range(bytes.clone(), &format!("`{name}`{rest}"));
         }
         for token in tokens.iter().filter(|token| token.kind == Kind::Text) {
             let quoted = mended.get(token.bytes.clone()).unwrap_or_default();
@@ -101,6 +160,11 @@ struct Taking<'t> {
     moved: Vec<(usize, usize)>,
     /// Where `OFFSET` stands for `SKIP`.
     skips: Vec<usize>,
+    /// Types behind two colons, with the second of these, and expressions in place of labels: names in quotes stand
+    /// for them.
+    labels: Vec<(Range<usize>, String)>,
+    /// Where a comma is put in, in place of what is taken out.
+    commas: Vec<usize>,
 }
 
 impl Taking<'_> {
@@ -162,16 +226,19 @@ impl Taking<'_> {
 
     fn all(&mut self, notes: &mut Notes) {
         for at in 0..self.tokens.len() {
+            self.computed(at, notes);
             // Names of properties and parameters are no keywords.
             if self.is_before(at, &[".", "$", ":"]) {
                 continue;
             }
             self.subquery(at, notes);
             self.condition(at, notes);
+            self.groups(at, notes);
             self.shortest(at, notes);
             self.repeated(at, notes);
             self.hint(at);
             self.offset(at);
+            self.typed(at, notes);
             if self.is(at, "NODETACH") && self.is(at + 1, "DELETE") {
                 self.take(at, at + 1);
             }
@@ -215,19 +282,94 @@ impl Taking<'_> {
         }
         let Some(end) = self.close(at) else { return };
         let first = at + 1 + usize::from(self.is_name(at + 1) && !self.is_one(at + 1, &["WHERE"]));
-        if !self.is_one(first, &["WHERE", ":", "IS", "{", "$"]) {
+        if !self.is_one(first, &["WHERE", ":", "IS", "{", "$", "*"]) {
             return;
         }
+        if let Some(condition) = self.take_condition(first, end) {
+            notes.conditions.insert(self.begin(at), condition);
+        }
+    }
+
+    /// Takes out a condition that stands before the bracket at `end`.
+    fn take_condition(&mut self, first: usize, end: usize) -> Option<Range<usize>> {
         let mut place = first;
         while place < end && !self.is(place, "WHERE") {
             let inner = self.is_one(place, &["(", "[", "{"]);
             place = if inner { self.close(place).unwrap_or(end) } else { place } + 1;
         }
-        if place < end {
+        (place < end).then(|| {
             self.take(place, end);
-            let begin = self.tokens.get(place).map_or(0, |token| token.bytes.end);
-            notes.conditions.insert(self.begin(at), begin..self.begin(end));
+            self.tokens.get(place).map_or(0, |token| token.bytes.end)..self.begin(end)
+        })
+    }
+
+    /// The parts of the pattern behind `MATCH`, and of one in `EXISTS { }` and `COUNT { }`: those that are passed several
+    /// times, as `((a)-->(b) WHERE ...){1,3}`, and those that stand directly behind others.
+    fn groups(&mut self, at: usize, notes: &mut Notes) {
+        if !(self.is(at, "MATCH") || self.is(at, "{") && self.is_before(at, &["EXISTS", "COUNT"])) {
+            return;
         }
+        let (mut next, mut joined, mut room) = (at + 1, false, None);
+        loop {
+            if self.is(next, "(") {
+                let Some(close) = self.close(next) else { return };
+                let is_group = self.is(next + 1, "(");
+                let node = self.begin(next + usize::from(is_group));
+                if joined {
+                    notes.joined.insert(node);
+                    // `decypher` reads a single path in such brackets.
+                    notes.without_match = notes.without_match.or(self.is(at, "{").then_some(node));
+                }
+                let quantified = self.quantifier(close + 1).filter(|_| is_group);
+                let (open, was_joined) = (next, std::mem::replace(&mut joined, true));
+                // Where `decypher` reads one path, it takes several behind commas.
+                self.commas.extend(match quantified.is_some() {
+                    true => was_joined.then(|| self.begin(open)),
+                    false => room.take(),
+                });
+                next = close + 1;
+                if let Some((length, end)) = quantified {
+                    let condition = self.take_condition(open + 1, close);
+                    notes.groups.insert(node, Group { length, condition });
+                    room = Some(self.begin(next));
+                    self.take(open, open + 1);
+                    self.take(close, end);
+                    next = end;
+                }
+                continue;
+            }
+            (joined, room) = (false, None);
+            next = match () {
+                () if self.is_one(next, &["[", "{"]) => match self.close(next) {
+                    Some(close) => close + 1,
+                    None => return,
+                },
+                () if self.is_name(next) && self.is(next + 1, "=") => next + 2,
+                () if self.is_one(next, &PATTERN_PARTS) || self.number(next).is_some() => next + 1,
+                () => return,
+            };
+        }
+    }
+
+    fn number(&self, at: usize) -> Option<u64> {
+        let token = self.tokens.get(at).filter(|token| token.kind == Kind::Word)?;
+        token.of(self.text).parse().ok()
+    }
+
+    /// `+`, `*`, `{2}`, `{1,3}`, `{1,}` or `{,3}`: the least and the greatest number, and the token behind.
+    fn quantifier(&self, at: usize) -> Option<((u64, Option<u64>), usize)> {
+        if self.is_one(at, &["+", "*"]) {
+            return Some(((u64::from(self.is(at, "+")), None), at + 1));
+        }
+        let close = self.close(at).filter(|_| self.is(at, "{"))?;
+        let least = self.number(at + 1);
+        let comma = at + 1 + usize::from(least.is_some());
+        if !self.is(comma, ",") {
+            return least.filter(|_| comma == close).map(|n| ((n, Some(n)), close + 1));
+        }
+        let most = self.number(comma + 1);
+        (comma + 1 + usize::from(most.is_some()) == close)
+            .then_some(((least.unwrap_or(0), most), close + 1))
     }
 
     /// `SHORTEST k [PATHS] [GROUPS]`, `ANY [k] SHORTEST [PATHS]`, `ALL SHORTEST [PATHS]`, and `ANY [k] [PATHS]`.
@@ -237,12 +379,8 @@ impl Taking<'_> {
         {
             return;
         }
-        let number = |at: usize| {
-            let token = self.tokens.get(at).filter(|token| token.kind == Kind::Word)?;
-            token.of(self.text).parse::<u64>().ok()
-        };
         let mut next = at + 1;
-        let count = number(next);
+        let count = self.number(next);
         next += usize::from(count.is_some());
         let mut is_shortest = self.is(at, "SHORTEST");
         if self.is(next, "SHORTEST") {
@@ -263,7 +401,8 @@ impl Taking<'_> {
             (false, false) => Shortest::First(count),
         };
         self.take(at, next);
-        notes.shortest.insert(self.begin(next), wanted);
+        let node = next + usize::from(self.is(next + 1, "("));
+        notes.shortest.insert(self.begin(node), wanted);
     }
 
     /// `-[r]->+(b)` and `-[r]->*(b)`.
@@ -306,6 +445,41 @@ impl Taking<'_> {
             }
         }
         None
+    }
+
+    /// `$(...)`, `$all(...)` and `$any(...)` in place of a label or a type, as a label with the text of the expression.
+    fn computed(&mut self, at: usize, notes: &mut Notes) {
+        let any = self.is(at + 1, "any");
+        let open = at + 1 + usize::from(any || self.is(at + 1, "all"));
+        if !self.is(at, "$") || !self.is(open, "(") {
+            return;
+        }
+        let Some(close) = self.close(open) else { return };
+        let (begin, end) = (self.begin(at), self.begin(close) + 1);
+        let of = self.begin(open) + 1..end - 1;
+        let name = self.text.get(begin + 1..end - 1).unwrap_or_default().replace('`', "'");
+        notes.computed.insert(begin, Computed { of, any });
+        self.labels.push((begin..end, name));
+    }
+
+    /// `x :: INTEGER`, which is `x IS :: INTEGER`, as a label with the text of the type.
+    fn typed(&mut self, at: usize, notes: &mut Notes) {
+        let second = self.begin(at + 1);
+        if !(self.is(at, ":") && self.is(at + 1, ":") && second == self.begin(at) + 1)
+            || self.is_before(at, &["IS", "NOT"])
+        {
+            return;
+        }
+        let Some((found, end)) = type_at(self.text, self.tokens, at + 2) else { return };
+        let mut name = String::new();
+        for token in self.tokens.get(at + 2..end).unwrap_or_default() {
+            let is_behind = name.ends_with(char::is_alphanumeric) && token.kind == Kind::Word;
+            name.push_str(if is_behind { " " } else { "" });
+            name.push_str(token.of(self.text));
+        }
+        notes.types.insert(second, found);
+        let end = end.checked_sub(1).and_then(|last| self.tokens.get(last));
+        self.labels.extend(end.map(|last| (second..last.bytes.end, name)));
     }
 
     /// `OFFSET 3`, which is `SKIP 3`.
@@ -377,6 +551,14 @@ mod tests {
             (
                 "MATCH (a)-[:R]->+(b)<-[]-*(c)--+(d) RETURN a",
                 "MATCH (a)-[:R*]->(b)<-[*]-(c)-- (d) RETURN a",
+            ),
+            (
+                "MATCH p = (a)((x)-->(y) WHERE x.n = 1) {1, 3} (b)((z)--())+, (c) RETURN p",
+                "MATCH p = (a),(x)-->(y) , (b),(z)--() , (c) RETURN p",
+            ),
+            (
+                "RETURN EXISTS { ((a)-->(b))*((c)--(d)){2} }",
+                "RETURN EXISTS { (a)-->(b) ,(c)--(d) }",
             ),
         ] {
             assert_eq!(taken(text).0, expected);

@@ -1,6 +1,6 @@
 //! Variables and their slots.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use decypher::cst::{AstNode, ProjectionBody};
@@ -26,6 +26,8 @@ pub(super) struct Resolver<'t> {
     pub(super) written: WrittenColumns,
     /// Names of all slots.
     names: Vec<Name>,
+    /// Slots of lists that quantified path patterns make, which are no nodes or edges of other patterns.
+    pub(super) lists: HashSet<Slot>,
     pub(super) subqueries: Vec<Query>,
     pub(super) parameters: Vec<Name>,
     /// True if the query calls procedures.
@@ -58,6 +60,7 @@ impl<'t> Resolver<'t> {
             scope: Scope::new(),
             written,
             names: Vec::new(),
+            lists: HashSet::new(),
             subqueries: Vec::new(),
             parameters: Vec::new(),
             calls: false,

@@ -11,6 +11,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.neo4j.driver.Bookmark;
 import org.neo4j.driver.Driver;
+import org.neo4j.driver.GraphDatabase;
 import org.neo4j.driver.Record;
 import org.neo4j.driver.Result;
 import org.neo4j.driver.Session;
@@ -20,6 +21,7 @@ import org.neo4j.driver.TransactionContext;
 import org.neo4j.driver.Value;
 import org.neo4j.driver.async.AsyncSession;
 import org.neo4j.driver.exceptions.ClientException;
+import org.neo4j.driver.exceptions.ServiceUnavailableException;
 
 /** Scenarios that are calls of the driver, by their names. */
 final class Behaviours {
@@ -48,6 +50,9 @@ final class Behaviours {
             case "liveness" -> liveness();
             case "cancelled" -> cancelled();
             case "session_user" -> sessionUser();
+            case "routed" -> routed();
+            case "bookmarks_everywhere" -> bookmarksEverywhere();
+            case "leader_lost" -> leaderLost();
             default -> throw new IllegalArgumentException("no behaviour " + name);
         };
     }
@@ -232,6 +237,54 @@ final class Behaviours {
             ran = !running.isDone();
         }
         return List.of(ran, number("RETURN 1"));
+    }
+
+    private String changed(String text, Map<String, Object> parameters) {
+        try (Session session = driver.session()) {
+            return session.executeWrite(transaction ->
+                    transaction.run(text, parameters).consume().server().address());
+        }
+    }
+
+    private Object routed() {
+        return changed("CREATE (:Led)", Map.of()).equals(scenario.config.get("leader"));
+    }
+
+    private Object bookmarksEverywhere() {
+        Set<Bookmark> marks;
+        try (Session session = driver.session()) {
+            session.executeWriteWithoutResult(transaction -> transaction.run("CREATE (:Everywhere)").consume());
+            marks = session.lastBookmarks();
+        }
+        String text = "MATCH (n:Everywhere) RETURN count(n)";
+        List<Long> counts = new ArrayList<>();
+        for (Object address : (List<?>) scenario.config.get("servers")) {
+            SessionConfig config = SessionConfig.builder().withBookmarks(marks).build();
+            try (Driver other = GraphDatabase.driver("bolt://" + address);
+                    Session session = other.session(config)) {
+                counts.add(session.executeRead(transaction -> transaction.run(text).single().get(0).asLong()));
+            }
+        }
+        return counts;
+    }
+
+    private Object leaderLost() throws Exception {
+        long until = System.nanoTime() + 1_000_000_000L * (int) scenario.arguments.get("seconds");
+        long count = 0;
+        int lost = 0;
+        while (System.nanoTime() < until) {
+            try {
+                changed("MERGE (:Lasting {i: $i})", Map.of("i", count));
+                count++;
+            } catch (ServiceUnavailableException error) {
+                // The driver does not repeat a commit of which it does not know the outcome.
+                if (++lost > (int) scenario.arguments.get("kills")) {
+                    throw error;
+                }
+            }
+            Thread.sleep(20);
+        }
+        return List.of(count > 50, count - number("MATCH (n:Lasting) RETURN count(n)"));
     }
 
     private Object sessionUser() {

@@ -25,7 +25,7 @@ import org.neo4j.driver.summary.SummaryCounters;
 
 /** A scenario with its driver. */
 final class Scenario implements AutoCloseable {
-    private final Map<String, Object> config;
+    final Map<String, Object> config;
     private final Map<String, Object> scenario;
     final Map<String, Object> arguments;
     final Driver driver;
