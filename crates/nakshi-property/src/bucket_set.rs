@@ -72,6 +72,13 @@ impl BucketSet {
         self
     }
 
+    /// The buckets that another set has, too.
+    #[must_use]
+    pub fn intersection(mut self, other: &Self) -> Self {
+        self.0.iter_mut().zip(other.0).for_each(|(word, other)| *word &= other);
+        self
+    }
+
     fn has_bucket(&self, bucket: u32) -> bool {
         let word = self.0.get(bucket as usize / 64).copied().unwrap_or(0);
         word >> (bucket % 64) & 1 == 1
@@ -144,6 +151,8 @@ mod tests {
         let odd = all.clone().without(&even);
         assert_eq!((all.len(), odd.len(), odd.iter().next()), (BUCKETS, BUCKETS / 2, Some(1)));
         assert!(all.has_all(&odd) && !odd.has_all(&all) && !odd.has_all(&even));
+        assert!(odd.clone().intersection(&even).is_empty());
+        assert_eq!(all.clone().intersection(&odd), odd);
         assert_eq!(odd.union(&even), all);
         assert!(all.without(&BucketSet::new(0..BUCKETS)).is_empty());
     }

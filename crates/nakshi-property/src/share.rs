@@ -10,7 +10,6 @@
 use std::path::Path;
 
 use nakshi_io::CancelToken;
-use nakshi_io::write::default_fs;
 
 use super::bucket_set::BucketSet;
 use super::graph::PropertyGraph;
@@ -20,8 +19,14 @@ use super::property_store::PropertyStore;
 use nakshi_store::import::Hooks;
 use nakshi_store::{Error, Result};
 
-impl PropertyGraph {
-    /// Writes what some buckets have as the new store `destination`.
+impl PropertyStore {
+    /// The buckets of a store that has a server's share of a graph; `None` for a whole graph.
+    pub fn buckets(&self) -> Option<BucketSet> {
+        self.snapshot().entry().buckets.clone()
+    }
+
+    /// Writes what some buckets have after the last commit as the new store `destination`. The memory is that of
+    /// [`PropertyStore::take_share`].
     ///
     /// # Errors
     /// Errors of an import. Nothing is left behind then.
@@ -32,19 +37,8 @@ impl PropertyGraph {
         options: &LoadOptions,
         hooks: &Hooks,
     ) -> Result<()> {
-        write_share(&default_fs(), self, buckets, destination, options, hooks)
-    }
-
-    /// Returns true if the nodes of some buckets are in the graph, with all of their edges.
-    pub fn has_buckets(&self, buckets: &BucketSet) -> bool {
-        self.entry().buckets.as_ref().is_none_or(|own| own.has_all(buckets))
-    }
-}
-
-impl PropertyStore {
-    /// The buckets of a store that has a server's share of a graph; `None` for a whole graph.
-    pub fn buckets(&self) -> Option<BucketSet> {
-        self.snapshot().entry().buckets.clone()
+        let options = self.of_this_memory(options);
+        write_share(&self.fs, &self.snapshot(), buckets, destination, &options, hooks)
     }
 
     /// Leaves out what is not of some buckets, for good. If the handle has a cap of memory, that is the memory of
@@ -68,7 +62,7 @@ impl PropertyStore {
     }
 
     /// Has a store with a share of a graph hold some buckets from now on: leaves out others, and takes those that
-    /// it lacks from `more`, which [`PropertyGraph::write_share`] has made. Readers and writers continue
+    /// it lacks from `more`, which [`PropertyStore::write_share`] has made. Readers and writers continue
     /// meanwhile. The memory is that of [`PropertyStore::take_share`].
     ///
     /// # Errors

@@ -131,8 +131,7 @@ pub(crate) fn send(
     let aside = Aside::new(served.store.path(), SENT)?;
     let tell = |now| takes(BackupReply { reply: Some(Reply::Progress(now)) });
     telling(cancel, &tell, |hooks| {
-        let graph = served.store.snapshot();
-        Ok(graph.write_share(buckets, &aside.0, &LoadOptions::default(), hooks)?)
+        Ok(served.store.write_share(buckets, &aside.0, &LoadOptions::default(), hooks)?)
     })?;
     copies::send(&aside.0, cancel, takes)
 }
@@ -160,6 +159,10 @@ pub(crate) fn hold(
     let gateway = served.gateway.as_ref().ok_or_else(has_all)?;
     let buckets = wire::needed(BucketSet::from_bytes(&request.buckets), "set of buckets")?;
     let own = served.store.buckets().ok_or_else(has_all)?;
+    let share = gateway.share().map_or(0, |share| share.number as usize);
+    // An order that comes late leaves out nothing that has come back since.
+    let placed = gateway.placement(&served.store.snapshot(), None).buckets(share);
+    let buckets = buckets.union(&own.clone().intersection(&placed));
     let lacking = buckets.clone().without(&own);
     let tell = |now| takes(HoldReply { progress: Some(now) });
     telling(cancel, &tell, |hooks| {

@@ -132,8 +132,7 @@ impl Contents<'_> {
     fn tables(&self) -> Vec<Table<'static>> {
         let of = |graph: &PropertyGraph| {
             let has = graph.entry().buckets.clone();
-            let wanted = self.buckets.cloned();
-            wanted.zip(has).map(|(wanted, has)| wanted.clone().without(&wanted.without(&has)))
+            self.buckets.zip(has).map(|(wanted, has)| has.intersection(wanted))
         };
         let own = of(self.graph);
         match (own, self.more.and_then(|more| Some((more, of(more)?)))) {

@@ -62,8 +62,7 @@ impl Shared {
     fn written(&mut self, buckets: &BucketSet) -> PropertyStore {
         self.written += 1;
         let path = self.home.path().join(format!("moved-{}.nakshi", self.written));
-        let graph = self.whole.snapshot();
-        graph.write_share(buckets, &path, &options(), &Hooks::default()).unwrap();
+        self.whole.write_share(buckets, &path, &options(), &Hooks::default()).unwrap();
         open(&path)
     }
 
