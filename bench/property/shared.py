@@ -1,4 +1,4 @@
-"""A graph dealt to servers: what is sent for a query, its processor time, lost servers, and algorithms.
+"""A graph dealt to servers: what is sent for a query, its processor time, lost servers, algorithms, moves.
 
     bench/property/shared.py                                # scale 16
     bench/property/shared.py --scale 10 --queries 50
@@ -18,10 +18,12 @@ import math
 import os
 import random
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,8 @@ WHOLE = 3
 SHARES = (1, 8)
 #: Workers of an algorithm.
 WORKERS = 2
+#: Buckets that are moved, and the shares between which they are.
+MOVED, MOVING = 64, 2
 #: Ticks of the system's clock for processor time, in a second.
 TICKS = os.sysconf("SC_CLK_TCK")
 #: Seconds for which servers without queries are watched.
@@ -68,14 +72,17 @@ class Study(harness.Study):
             while any(one["lag"] != 0 for one in all_of(address)):
                 time.sleep(0.1)
             with nakshi.connect(address) as graph:
-                yield Servers(graph, pages, [one["pid"] for one in all_of(address)])
+                yield Servers(graph, address, pages, [one["pid"] for one in all_of(address)])
 
 
 class Servers:
     """Running servers, and a client of one of them."""
 
-    def __init__(self, graph: nakshi.RemoteGraph, pages: str, pids: list[int]) -> None:
+    def __init__(
+        self, graph: nakshi.RemoteGraph, address: str, pages: str, pids: list[int]
+    ) -> None:
         self.graph = graph
+        self.address = address
         self._pages = pages
         self._pids = pids
 
@@ -323,11 +330,76 @@ def algorithms(study: Study) -> None:
     study.section("Algorithms", head, rows, note)
 
 
+class Timed:
+    """A thread that makes one call after the other, and keeps their times in milliseconds."""
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        self._call = call
+        self._stop = False
+        self.times: list[float] = []
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        while not self._stop:
+            began = time.perf_counter()
+            self._call()
+            self.times.append(1e3 * (time.perf_counter() - began))
+
+    def __enter__(self) -> Timed:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop = True
+        self._thread.join()
+
+
+def moved(study: Study) -> None:
+    """Adds the time in which buckets move from one share to another, and what clients see meanwhile."""
+    seconds: list[float] = []
+    found: dict[str, list[list[float]]] = {}
+    with study.serving(MOVING) as servers, nakshi.connect(servers.address) as other:
+        draw, ids = random.Random(4), servers.graph.get_node_ids()
+        name = next(iter(servers.graph.get_node_property(ids[0])))
+        calls: dict[str, Callable[[nakshi.RemoteGraph], object]] = {
+            "a property of a node": lambda graph: graph.get_node_property(draw.choice(ids), name),
+            "a commit": lambda graph: graph.update_node(draw.choice(ids), {name: "x" * 16}),
+        }
+        buckets = servers.graph.shares()[0]["buckets"][:MOVED]
+
+        def move() -> None:
+            for _ in range(study.options.runs):
+                for to in (1, 0):
+                    began = time.monotonic()
+                    other.move_buckets(buckets, to)
+                    seconds.append(time.monotonic() - began)
+
+        for kind, call in calls.items():
+            for meanwhile in (lambda: time.sleep(IDLE), move):
+                with Timed(partial(call, servers.graph)) as client:
+                    meanwhile()
+                found.setdefault(kind, []).append(sorted(client.times))
+    rows = []
+    for kind, (before, during) in found.items():
+        cells = [kind]
+        for part in (0.5, 0.99, 1):
+            for times in (before, during):
+                cells.append(f"{times[min(int(len(times) * part), len(times) - 1)]:,.2f}")
+        rows.append(cells)
+    head = ["Milliseconds", "p50", "in a move", "p99", "in a move", "longest", "in a move"]
+    note = (
+        f"{MOVED} of 1,024 buckets between {MOVING} shares, {len(seconds)} times; a move takes "
+        f"{measure.median(seconds):.1f} s, in which each of the two servers is compacted once"
+    )
+    study.section("Buckets moved", head, rows, note)
+
+
 PARTS: dict[str, Callable[[Study], None]] = {
     "shipped": shipped,
     "processor": processor,
     "failover": failover,
     "algorithms": algorithms,
+    "moved": moved,
 }
 
 

@@ -73,7 +73,7 @@ pub(crate) fn statement(text: &str, procedures: &dyn Procedures) -> Result<State
     let config = decypher::hir::LowerConfig::default();
     let found = decypher::hir::lower::lower(&query, &config).err();
     let found = found.and_then(|found| diagnose::meaning(text, &notes, &found));
-    // What stands for parts of the text is not shown.
+    // The names that stand for parts of the text are not shown.
     let shown = if mended.len() == text.len() { text } else { &mended };
     let written = scope::columns_of(&tree, shown, &notes);
     let mut resolver = Resolver::new(text, procedures, written, notes);
