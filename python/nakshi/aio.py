@@ -222,7 +222,7 @@ class AsyncRemoteGraph(_Asks[RemoteGraph]):
     status = _twin(RemoteGraph.status)
     backup = _twin(RemoteGraph.backup)
     shares = _twin(RemoteGraph.shares)
-    bucket_of = RemoteGraph.bucket_of
+    bucket_of = _twin(RemoteGraph.bucket_of)
     move_buckets = _twin(RemoteGraph.move_buckets)
 
     async def run(

@@ -135,8 +135,7 @@ class RemoteGraph(Transactions):
             {"servers": servers, "buckets": buckets} for servers, buckets in self._core.shares()
         ]
 
-    @staticmethod
-    def bucket_of(id: int | str | bytes) -> int:
+    def bucket_of(self, id: int | str | bytes) -> int:
         """The bucket of a node, a hash of its id: 0 to 1023."""
         return _core.bucket_of(id)
 

@@ -47,6 +47,8 @@ const NUMBERS: u32 = 100_000;
 const ANSWERS: usize = 256;
 /// Replies to commits that wait for their client.
 const COMMITS: usize = 4 * commits::IN_FLIGHT;
+/// How long a run waits for the worker of another one to end.
+const ENDING: Duration = Duration::from_secs(2);
 /// Pause between two looks at whether the server ends.
 const HEARTBEAT: Duration = Duration::from_millis(50);
 /// The same of a pipeline without queries, of which there may be many.
@@ -564,7 +566,9 @@ impl Graph for Service {
             return Err(denied("workers of a run are for the other servers alone").into());
         }
         served.refuse_other_share(request.share)?;
-        let alone = Arc::clone(&served.works).try_acquire_owned().map_err(|_| {
+        // The worker of a run that has just ended takes a moment to go.
+        let alone = within(ENDING, Arc::clone(&served.works).acquire_owned()).await;
+        let alone = alone.and_then(|alone| alone.ok()).ok_or_else(|| {
             let what = "a server takes part in another algorithm; try again when it has ended";
             Error::new(ErrorKind::Overloaded, what)
         })?;
