@@ -144,7 +144,7 @@ def test_a_server_is_killed_while_buckets_move(accounts: Path, lost: str) -> Non
                     os.kill(pids[takers[0]], signal.SIGKILL)
                 moving.join()
                 all_there(server.address)
-                # What the lost server has not done, the same call does.
+                # The same call does the rest of what the lost server had to do.
                 move(graph, SOME, to)
                 have_moved_to(graph, to)
                 audit(graph, ACCOUNTS)

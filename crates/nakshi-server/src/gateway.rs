@@ -270,13 +270,13 @@ impl Gateway {
         self.listed.share_of(self.own).map(|share| self.named(share))
     }
 
-    /// Which servers have what after a commit, or after the last one; `newest` is the state after that.
+    /// The servers of all buckets after a commit, or after the last one; `newest` is the state after that.
     pub(crate) fn placement(&self, newest: &PropertyGraph, commit: Option<u64>) -> Arc<Placement> {
         let commit = commit.unwrap_or(u64::MAX).min(newest.commit());
         self.placement_after(commit, newest.moved_buckets())
     }
 
-    /// Which servers have what after a commit, given the buckets that were moved by then, and perhaps later.
+    /// The servers of all buckets after a commit, given those that were moved by then, and perhaps later.
     fn placement_after(&self, commit: u64, moved: &MovedBuckets) -> Arc<Placement> {
         let after = |known: &Placements| {
             let then = known.iter().rev().find(|(since, _)| *since <= commit).or(known.front());
@@ -316,7 +316,7 @@ impl Gateway {
         self.servers.get(server).map_or("", |server| &server.address)
     }
 
-    /// How this server calls the others.
+    /// The token and the certificates with which this server calls the others.
     pub(crate) fn peers(&self) -> &Peers {
         &self.peers
     }

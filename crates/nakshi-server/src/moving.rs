@@ -33,7 +33,7 @@ const TAKEN: &str = "servers/taken";
 const SENT: &str = "servers/sent";
 /// Interval at which a server that works for another one tells of it.
 const TELL: Duration = Duration::from_millis(200);
-/// How long a server that lags waits for the commits of what it takes.
+/// Time for which a server that lags waits for the commits of the buckets that it takes.
 const LAG: Duration = Duration::from_secs(60);
 
 /// The progress of a stage, as servers tell of it.
@@ -136,7 +136,7 @@ pub(crate) fn send(
     copies::send(&aside.0, cancel, takes)
 }
 
-/// How servers of a graph ask each other.
+/// The options with which servers of a graph ask each other.
 fn options(gateway: &Gateway) -> ConnectOptions {
     let peers = gateway.peers().clone();
     ConnectOptions { token: peers.token, ca: peers.ca, ..ConnectOptions::default() }

@@ -47,7 +47,7 @@ const NUMBERS: u32 = 100_000;
 const ANSWERS: usize = 256;
 /// Replies to commits that wait for their client.
 const COMMITS: usize = 4 * commits::IN_FLIGHT;
-/// How long a run waits for the worker of another one to end.
+/// Time for which a run waits for the worker of another one to end.
 const ENDING: Duration = Duration::from_secs(2);
 /// Pause between two looks at whether the server ends.
 const HEARTBEAT: Duration = Duration::from_millis(50);

@@ -56,8 +56,8 @@ pub(super) fn table(graph: &PropertyGraph, buckets: Option<&BucketSet>) -> Vec<T
     vec![rows(GraphRows { graph: graph.clone(), buckets, other, lists_few: true })]
 }
 
-/// Tables of the nodes of two stores, or of their edges: of those that `own` has the buckets, and of
-/// those that `more` has, `taken`.
+/// Tables of the nodes of two graphs, or of their edges: those of the buckets `own` of the first, and those of the
+/// buckets `taken` of the second.
 pub(super) fn tables(
     (graph, own): (&PropertyGraph, &BucketSet),
     (more, taken): (&PropertyGraph, &BucketSet),

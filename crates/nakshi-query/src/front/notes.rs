@@ -121,7 +121,7 @@ impl Notes {
             mended.remove(sign);
             mended.insert(star, '*');
         }
-        // Of two that are inside of each other, the outer one is written last.
+        // The outer one of two that are inside of each other is written last.
         for (bytes, name) in taking.labels.iter().rev() {
             // Two quotes take the places of a colon, and of a space or the last letter.
             let name = name.get(..bytes.len() - 2).unwrap_or(name);
