@@ -18,7 +18,6 @@ import math
 import os
 import random
 import sys
-import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -330,28 +329,11 @@ def algorithms(study: Study) -> None:
     study.section("Algorithms", head, rows, note)
 
 
-class Timed:
-    """A thread that makes one call after the other, and keeps their times in milliseconds."""
-
-    def __init__(self, call: Callable[[], object]) -> None:
-        self._call = call
-        self._stop = False
-        self.times: list[float] = []
-        self._thread = threading.Thread(target=self._run)
-
-    def _run(self) -> None:
-        while not self._stop:
-            began = time.perf_counter()
-            self._call()
-            self.times.append(1e3 * (time.perf_counter() - began))
-
-    def __enter__(self) -> Timed:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop = True
-        self._thread.join()
+def timed(call: Callable[[], object], times: list[float]) -> None:
+    """Make a call, and note its time in milliseconds."""
+    began = time.perf_counter()
+    call()
+    times.append(1e3 * (time.perf_counter() - began))
 
 
 def moved(study: Study) -> None:
@@ -376,9 +358,10 @@ def moved(study: Study) -> None:
 
         for kind, call in calls.items():
             for meanwhile in (lambda: time.sleep(IDLE), move):
-                with Timed(partial(call, servers.graph)) as client:
+                times: list[float] = []
+                with Client(partial(timed, partial(call, servers.graph), times)):
                     meanwhile()
-                found.setdefault(kind, []).append(sorted(client.times))
+                found.setdefault(kind, []).append(sorted(times))
     rows = []
     for kind, (before, during) in found.items():
         cells = [kind]

@@ -67,7 +67,7 @@ def have_moved(graph: nakshi.RemoteGraph, buckets: list[int], to: int) -> None:
 
 
 def of_share(address: str, buckets: set[int]) -> dict[int, Any]:
-    """What a server answers of the accounts in some buckets."""
+    """The answers of a server about the accounts in some buckets."""
     with nakshi.connect(address, linearizable=True) as graph:
         own = [id for id in range(ACCOUNTS) if graph.bucket_of(id) in buckets]
         return {

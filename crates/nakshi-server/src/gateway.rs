@@ -6,14 +6,12 @@
 //! servers that take part in an answer read the state after the same commit.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use nakshi_property::{
-    BucketSet, LABELS, MovedBuckets, PropertyGraph, QueryOrder, Value, bucket_of,
-};
+use nakshi_property::{BucketSet, LABELS, PropertyGraph, QueryOrder, Value, bucket_of};
 use nakshi_store::{ExternalId, mix};
 use prost::Message;
 use tokio::task::JoinSet;
@@ -25,7 +23,7 @@ use crate::limits::Limits;
 use crate::lines::{self, Stub};
 use crate::metrics::Shipped;
 use crate::parts;
-use crate::placement::Placement;
+use crate::placement::{Placement, Placements};
 use crate::v1::graph_client::GraphClient;
 use crate::v1::query_request::Query;
 use crate::v1::{self, Answer, QueryRequest};
@@ -43,8 +41,6 @@ const TIME: &str = "timestamp";
 const BUSY: usize = 8;
 /// Time for which a server that did not answer is asked last.
 const AWAY: Duration = Duration::from_secs(2);
-/// Placements that are remembered: states of earlier commits are kept for seconds.
-const PLACEMENTS: usize = 8;
 
 thread_local! {
     /// The connections of this thread, by host and port.
@@ -61,14 +57,11 @@ struct Other {
     away: AtomicU64,
 }
 
-/// The last placements, each with the commit from which on it holds.
-type Placements = VecDeque<(u64, Arc<Placement>)>;
-
 /// The servers, as one of them asks the others.
 pub(crate) struct Gateway {
     /// The placement by the list of servers.
     listed: Placement,
-    placements: RwLock<Placements>,
+    placements: Placements,
     /// Place of this server.
     own: usize,
     servers: Vec<Other>,
@@ -256,7 +249,7 @@ impl Gateway {
         };
         let servers = servers.iter().map(other).collect();
         let (began, choices) = (Instant::now(), AtomicU64::new(0));
-        let placements = RwLock::new([(0, Arc::new(listed.clone()))].into());
+        let placements = Placements::default();
         Some(Arc::new(Gateway { listed, placements, own, servers, peers, time, began, choices }))
     }
 
@@ -273,31 +266,7 @@ impl Gateway {
     /// The servers of all buckets after a commit, or after the last one; `newest` is the state after that.
     pub(crate) fn placement(&self, newest: &PropertyGraph, commit: Option<u64>) -> Arc<Placement> {
         let commit = commit.unwrap_or(u64::MAX).min(newest.commit());
-        self.placement_after(commit, newest.moved_buckets())
-    }
-
-    /// The servers of all buckets after a commit, given those that were moved by then, and perhaps later.
-    fn placement_after(&self, commit: u64, moved: &MovedBuckets) -> Arc<Placement> {
-        let after = |known: &Placements| {
-            let then = known.iter().rev().find(|(since, _)| *since <= commit).or(known.front());
-            then.map_or_else(|| Arc::new(self.listed.clone()), |(_, then)| Arc::clone(then))
-        };
-        let is_known =
-            |known: &Placements| known.back().is_some_and(|(since, _)| *since >= moved.since);
-        {
-            let known = self.placements.read().unwrap_or_else(PoisonError::into_inner);
-            if is_known(&known) {
-                return after(&known);
-            }
-        }
-        let mut known = self.placements.write().unwrap_or_else(PoisonError::into_inner);
-        if !is_known(&known) {
-            known.push_back((moved.since, Arc::new(self.listed.with(moved))));
-        }
-        if known.len() > PLACEMENTS {
-            known.pop_front();
-        }
-        after(&known)
+        self.placements.after(commit, &self.listed, newest.moved_buckets())
     }
 
     /// The shares after the last commit, for clients.
@@ -804,33 +773,6 @@ mod tests {
         for (server, running) in gateway.servers.iter().zip(running) {
             server.running.store(running, Relaxed);
         }
-    }
-
-    /// A state is asked for where its buckets were.
-    #[test]
-    fn a_query_of_an_earlier_state_goes_to_the_servers_of_then() {
-        let gateway = gateway();
-        let listed = gateway.listed.clone();
-        let bucket = listed.buckets(0).iter().next().unwrap();
-        let of = |placement: &Placement| placement.buckets(1).has_all(&BucketSet::new([bucket]));
-        let moved =
-            |since, to| MovedBuckets { shares: 2, since, to: [(bucket, to)].into_iter().collect() };
-        assert!(!of(&gateway.placement_after(30, &MovedBuckets::default())));
-        for (commit, moved, there) in [
-            (50, moved(40, 1), true),
-            (39, moved(40, 1), false),
-            (70, moved(60, 0), false),
-            (59, moved(60, 0), true),
-            // This server has the newer one from another thread.
-            (45, moved(40, 1), true),
-            (12, moved(60, 0), false),
-        ] {
-            assert_eq!(of(&gateway.placement_after(commit, &moved)), there, "{commit}");
-        }
-        for since in 100..200 {
-            gateway.placement_after(since, &moved(since, (since % 2) as u32));
-        }
-        assert_eq!(gateway.placements.read().unwrap().len(), PLACEMENTS);
     }
 
     /// Seen red without the look at the nodes, and at the set.

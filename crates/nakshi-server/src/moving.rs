@@ -157,7 +157,7 @@ pub(crate) fn hold(
     takes: &dyn Fn(HoldReply) -> bool,
 ) -> Result<()> {
     let gateway = served.gateway.as_ref().ok_or_else(has_all)?;
-    let buckets = wire::needed(BucketSet::from_bytes(&request.buckets), "set of buckets")?;
+    let buckets = wire::of_buckets(&request.buckets)?;
     let own = served.store.buckets().ok_or_else(has_all)?;
     let share = gateway.share().map_or(0, |share| share.number as usize);
     // An order that comes late leaves out nothing that has come back since.
@@ -202,7 +202,7 @@ pub(crate) fn move_buckets(
     takes: &dyn Fn(MoveBucketsReply) -> bool,
 ) -> Result<()> {
     let gateway = served.gateway.as_ref().ok_or_else(has_all)?;
-    let taken = wire::needed(BucketSet::from_bytes(&request.buckets), "set of buckets")?;
+    let taken = wire::of_buckets(&request.buckets)?;
     let (to, shares) = (request.to, gateway.named(0).of);
     if to >= shares || taken.is_empty() {
         let what = format!("name buckets, and one of the shares 0 to {}", shares.saturating_sub(1));

@@ -1,10 +1,16 @@
 //! Which server has which nodes, where not all have the whole graph.
 
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError, RwLock};
+
 use nakshi_property::{BUCKETS, BucketSet, MovedBuckets, bucket_of};
 use nakshi_store::{ExternalId, mix};
 
 /// Servers that have the whole graph, and agree on the commits.
 const WHOLE: usize = 3;
+
+/// Placements that are remembered: states of earlier commits are kept for seconds.
+const PLACEMENTS: usize = 8;
 
 /// The servers of a graph: the first have the whole graph, and each of the others has a share of it.
 ///
@@ -86,6 +92,46 @@ impl Placement {
     }
 }
 
+/// The last placements of a graph, each with the commit from which on it holds.
+#[derive(Debug, Default)]
+pub(crate) struct Placements(RwLock<Known>);
+
+type Known = VecDeque<(u64, Arc<Placement>)>;
+
+impl Placements {
+    /// The placement after a commit, by the list of servers and the buckets that were moved by then, and perhaps
+    /// later.
+    pub(crate) fn after(
+        &self,
+        commit: u64,
+        listed: &Placement,
+        moved: &MovedBuckets,
+    ) -> Arc<Placement> {
+        let after = |known: &Known| {
+            let then = known.iter().rev().find(|(since, _)| *since <= commit).or(known.front());
+            then.map_or_else(|| Arc::new(listed.clone()), |(_, then)| Arc::clone(then))
+        };
+        let is_known = |known: &Known| known.back().is_some_and(|(since, _)| *since >= moved.since);
+        {
+            let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+            if is_known(&known) {
+                return after(&known);
+            }
+        }
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if known.is_empty() {
+            known.push_back((0, Arc::new(listed.clone())));
+        }
+        if !is_known(&known) {
+            known.push_back((moved.since, Arc::new(listed.with(moved))));
+        }
+        if known.len() > PLACEMENTS {
+            known.pop_front();
+        }
+        after(&known)
+    }
+}
+
 /// The buckets of each share, given the share of each bucket.
 fn buckets_of(dealt: &[usize], shares: usize) -> Vec<BucketSet> {
     let of = |share| {
@@ -160,6 +206,32 @@ mod tests {
         assert_eq!((0..3).map(|share| placement.buckets(share).len()).sum::<u32>(), BUCKETS);
         let other = MovedBuckets { shares: 4, ..moved };
         assert_eq!(listed.with(&other).dealt, listed.dealt);
+    }
+
+    /// A state is asked for where its buckets were.
+    #[test]
+    fn a_query_of_an_earlier_state_goes_to_the_servers_of_then() {
+        let (placements, listed) = (Placements::default(), Placement::new(7, Some(2)));
+        let bucket = listed.buckets(0).iter().next().unwrap();
+        let of = |placement: &Placement| placement.buckets(1).has_all(&BucketSet::new([bucket]));
+        let moved =
+            |since, to| MovedBuckets { shares: 2, since, to: [(bucket, to)].into_iter().collect() };
+        assert!(!of(&placements.after(30, &listed, &MovedBuckets::default())));
+        for (commit, moved, there) in [
+            (50, moved(40, 1), true),
+            (39, moved(40, 1), false),
+            (70, moved(60, 0), false),
+            (59, moved(60, 0), true),
+            // This server has the newer one from another thread.
+            (45, moved(40, 1), true),
+            (12, moved(60, 0), false),
+        ] {
+            assert_eq!(of(&placements.after(commit, &listed, &moved)), there, "{commit}");
+        }
+        for since in 100..200 {
+            placements.after(since, &listed, &moved(since, (since % 2) as u32));
+        }
+        assert_eq!(placements.0.read().unwrap().len(), PLACEMENTS);
     }
 
     /// Seen red with buckets dealt by their remainder.

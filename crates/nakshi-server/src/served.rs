@@ -204,14 +204,14 @@ impl Served {
         let kind = request.query.as_ref().and_then(Kind::of);
         let answered = self.state(&request).and_then(|graph| {
             let query = wire::needed(request.query, "query that is known")?;
-            let wanted = match &request.buckets[..] {
-                [] => None,
-                buckets => Some(wire::needed(BucketSet::from_bytes(buckets), "set of buckets")?),
-            };
+            let wanted = wire::of_some_buckets(&request.buckets)?;
             if let Some(own) = &graph.entry().buckets {
                 refuse_other_buckets(own, &query, wanted.as_ref())?;
             }
-            let graph = wanted.map_or(graph.clone(), |wanted| graph.within(wanted));
+            let graph = match wanted {
+                Some(wanted) => graph.within(wanted),
+                None => graph,
+            };
             answer::answer(&graph, query, &self.limits, &self.cancel)
         });
         if let Some(kind) = kind {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nakshi_io::CancelToken;
-use nakshi_property::BucketSet;
 use nakshi_query::{Class, Map, Options};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -617,10 +616,7 @@ impl Graph for Service {
             return Err(denied(what).into());
         }
         served.refuse_without_all()?;
-        let buckets = match &request.buckets[..] {
-            [] => None,
-            buckets => Some(wire::needed(BucketSet::from_bytes(buckets), "set of buckets")?),
-        };
+        let buckets = wire::of_some_buckets(&request.buckets)?;
         let alone = Arc::clone(&served.copies).try_acquire_owned().map_err(|_| {
             let what = "another client gets a copy of the store; try again when it has it";
             Error::new(ErrorKind::Overloaded, what)

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use nakshi_property as property;
-use nakshi_property::{Condition, Rule, RuleKind, RuleTarget, Temporal, Value};
+use nakshi_property::{BucketSet, Condition, Rule, RuleKind, RuleTarget, Temporal, Value};
 use nakshi_store::ExternalId;
 
 use crate::error::{Error, Result};
@@ -266,6 +266,16 @@ pub(crate) fn change(change: &property::Change) -> v1::Change {
         C::MoveBuckets { .. } => return v1::Change::default(),
     };
     v1::Change { change: Some(change) }
+}
+
+/// The set of buckets of a message.
+pub(crate) fn of_buckets(bytes: &[u8]) -> Result<BucketSet> {
+    needed(BucketSet::from_bytes(bytes), "set of buckets")
+}
+
+/// The set of buckets of a message that may have none.
+pub(crate) fn of_some_buckets(bytes: &[u8]) -> Result<Option<BucketSet>> {
+    (!bytes.is_empty()).then(|| of_buckets(bytes)).transpose()
 }
 
 /// The kinds of rules in the interface, and their numbers there.

@@ -42,7 +42,7 @@ struct Listens {
 
 /// The buckets and the weight that a request asks for.
 pub(crate) fn part_of(request: &WorkRequest) -> Result<(BucketSet, Option<EdgeWeight>)> {
-    let buckets = wire::needed(BucketSet::from_bytes(&request.buckets), "set of buckets")?;
+    let buckets = wire::of_buckets(&request.buckets)?;
     let missing = request.missing_weight;
     let weight = request.weight.clone().map(|property| EdgeWeight { property, missing });
     Ok((buckets, weight))
