@@ -170,6 +170,40 @@ def test_servers_begin_with_the_store_of_one(store: Path, tmp_path: Path) -> Non
         assert nakshi.check(listed.stores[3], progress=False)["ok"]
 
 
+def test_a_share_whose_store_was_copied_before_a_move(accounts: Path, tmp_path: Path) -> None:
+    """It takes what it lacks by itself, and others answer for that until then."""
+    with listing(tmp_path, accounts, 5) as listed:
+        listed.lists(listed.listen)
+        listed.start_all((1, 2, 0))
+        listed.start_all((3, 4))
+        listed.settle()
+        listed.end(3)
+        shutil.copytree(listed.stores[3], tmp_path / "copy", ignore=lambda *_: ["servers"])
+        listed.start(3)
+        with nakshi.connect(f"nakshi://{','.join(listed.listen[:3])}") as graph:
+            graph.move_buckets(graph.shares()[1]["buckets"][:50], 0)
+            parts = [len(share["buckets"]) for share in graph.shares()]
+            listed.end(3)
+            shutil.rmtree(listed.stores[3])
+            shutil.copytree(tmp_path / "copy", listed.stores[3])
+            listed.start(3)
+            follows(listed.listen[3], graph.status()["commit"])
+            # It knows of the move, and perhaps lacks the buckets still.
+            listed.end(3, signal.SIGKILL)
+            listed.start(3)
+            with nakshi.connect(listed.listen[3], linearizable=True) as one:
+                audit(one, 200)
+            until = time.monotonic() + 30
+            while held(listed.listen[3]) < parts[0]:
+                assert time.monotonic() < until
+                time.sleep(0.1)
+            assert [held(where) for where in listed.listen[3:]] == parts
+            for where in (listed.listen[0], listed.listen[3]):
+                with nakshi.connect(where, linearizable=True) as one:
+                    audit(one, 200)
+                    halves(one, 200)
+
+
 def test_buckets_move_to_another_server_while_they_are_written(
     accounts: Path, tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ use crate::client::{Client, ConnectOptions};
 use crate::copies;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gateway::Gateway;
+use crate::placement::{Order, held_after};
 use crate::served::{AGAIN, Served};
 use crate::v1::backup_reply::Reply;
 use crate::v1::{
@@ -33,6 +34,9 @@ const TAKEN: &str = "servers/taken";
 const SENT: &str = "servers/sent";
 /// Interval at which a server that works for another one tells of it.
 const TELL: Duration = Duration::from_millis(200);
+/// Interval at which a server looks for buckets that it lacks, and its pause after it has not got them.
+const LOOK: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_secs(10);
 /// Time for which a server that lags waits for the commits of the buckets that it takes.
 const LAG: Duration = Duration::from_secs(60);
 
@@ -160,9 +164,8 @@ pub(crate) fn hold(
     let buckets = wire::of_buckets(&request.buckets)?;
     let own = served.store.buckets().ok_or_else(has_all)?;
     let share = gateway.share().map_or(0, |share| share.number as usize);
-    // An order that comes late leaves out nothing that has come back since.
     let placed = gateway.placement(&served.store.snapshot(), None).buckets(share);
-    let buckets = buckets.union(&own.clone().intersection(&placed));
+    let buckets = held_after(&buckets, &own, &placed);
     let lacking = buckets.clone().without(&own);
     let tell = |now| takes(HoldReply { progress: Some(now) });
     telling(cancel, &tell, |hooks| {
@@ -177,6 +180,46 @@ pub(crate) fn hold(
         wait_for(served, more.last_commit(), hooks)?;
         Ok(store.hold(&buckets, Some(&more), &options, hooks)?)
     })
+}
+
+/// Takes buckets that this server lacks until it `ends`: its store was copied before they were moved, or an order to
+/// leave them out came late.
+pub(crate) fn tend(served: &Served, ends: &dyn Fn() -> bool) {
+    let mut next = Instant::now() + LOOK;
+    while !ends() {
+        std::thread::sleep(AGAIN);
+        if Instant::now() < next {
+            continue;
+        }
+        let pause = match complete(served, ends) {
+            Err(error) if error.kind != ErrorKind::Overloaded => {
+                let why = error.message.as_str();
+                tracing::warn!(why, "lacks buckets of its share, and has not got them yet");
+                PAUSE
+            }
+            _ => LOOK,
+        };
+        next = Instant::now() + pause;
+    }
+}
+
+/// Takes the buckets of this server's share that it lacks from the server that makes the commits.
+fn complete(served: &Served, ends: &dyn Fn() -> bool) -> Result<()> {
+    let parts = served.gateway.as_ref().zip(served.group.as_ref()).zip(served.store.buckets());
+    let Some(((gateway, group), own)) = parts else { return Ok(()) };
+    let share = gateway.share().map_or(0, |share| share.number as usize);
+    let wanted = gateway.placement(&served.store.snapshot(), None).buckets(share);
+    let buckets = wanted.without(&own);
+    if buckets.is_empty() {
+        return Ok(());
+    }
+    let none = || Error::new(ErrorKind::Unavailable, "no server makes commits at the moment");
+    let from = group.leader().ok_or_else(none)?;
+    let _alone = place(&served.moves)?;
+    let request = HoldRequest { buckets: own.union(&buckets).to_bytes(), from, at_least: 0 };
+    hold(served, &request, &served.cancel, &|_| !ends())?;
+    tracing::info!(buckets = buckets.len(), "took buckets of its share that it lacked");
+    Ok(())
 }
 
 /// Waits until this server has a commit that another one has made.
@@ -209,22 +252,18 @@ pub(crate) fn move_buckets(
         return Err(Error::parameter(what));
     }
     let before = gateway.placement(&served.store.snapshot(), None);
-    let next = before.buckets(to as usize).union(&taken);
-    for server in before.servers(to as usize) {
-        order(served, gateway, *server, &next, cancel, takes)?;
+    for next in before.to_take(&taken, to as usize) {
+        order(served, gateway, &next, cancel, takes)?;
     }
     served.refuse_unless_leading()?;
     let change = Change::MoveBuckets { buckets: taken.clone(), share: to, shares };
     let commit = served.store.commit(&[change])?.max(served.store.last_commit());
     let after = gateway.placement(&served.store.snapshot(), None);
-    for share in (0..before.shares()).filter(|share| *share != to as usize) {
-        for server in after.servers(share) {
-            let left = order(served, gateway, *server, &after.buckets(share), cancel, takes);
-            if let Err(error) = left {
-                // It answers for them no more, and they take room on its disk only.
-                let (server, why) = (gateway.address(*server), error.message);
-                tracing::warn!(server, why, "buckets that were moved away are not left out");
-            }
+    for next in after.to_leave(to as usize) {
+        if let Err(error) = order(served, gateway, &next, cancel, takes) {
+            // It answers for them no more, and they take room on its disk only.
+            let (server, why) = (gateway.address(next.server), error.message);
+            tracing::warn!(server, why, "buckets that were moved away are not left out");
         }
     }
     takes(MoveBucketsReply { commit: Some(commit), ..MoveBucketsReply::default() });
@@ -235,14 +274,13 @@ pub(crate) fn move_buckets(
 fn order(
     served: &Served,
     gateway: &Gateway,
-    server: usize,
-    buckets: &BucketSet,
+    order: &Order,
     cancel: &CancelToken,
     takes: &dyn Fn(MoveBucketsReply) -> bool,
 ) -> Result<()> {
-    let address = gateway.address(server);
+    let address = gateway.address(order.server);
     let request = HoldRequest {
-        buckets: buckets.to_bytes(),
+        buckets: order.buckets.to_bytes(),
         from: gateway.address(gateway.own()).to_owned(),
         at_least: served.store.last_commit(),
     };

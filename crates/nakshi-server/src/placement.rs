@@ -92,6 +92,38 @@ impl Placement {
     }
 }
 
+/// An order to a server, by its place in the list, to hold just these buckets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Order {
+    pub(crate) server: usize,
+    pub(crate) buckets: BucketSet,
+}
+
+/// Orders by which buckets move from one share to another, with a commit between.
+impl Placement {
+    /// Orders before the commit: the servers of the new share hold the buckets as well.
+    pub(crate) fn to_take(&self, buckets: &BucketSet, to: usize) -> Vec<Order> {
+        self.orders(to, &self.buckets(to).union(buckets))
+    }
+
+    /// Orders after it: all servers but those of the new share hold what this placement gives them.
+    pub(crate) fn to_leave(&self, to: usize) -> Vec<Order> {
+        let others = (0..self.shares()).filter(|share| *share != to);
+        others.flat_map(|share| self.orders(share, &self.buckets(share))).collect()
+    }
+
+    fn orders(&self, share: usize, buckets: &BucketSet) -> Vec<Order> {
+        let order = |server: &usize| Order { server: *server, buckets: buckets.clone() };
+        self.servers(share).iter().map(order).collect()
+    }
+}
+
+/// The buckets that a server with its `own` ones holds after an order. An order that comes late leaves out nothing
+/// that has come back since: of its own buckets, the server keeps those that are `placed` with it by now.
+pub(crate) fn held_after(ordered: &BucketSet, own: &BucketSet, placed: &BucketSet) -> BucketSet {
+    ordered.clone().union(&own.clone().intersection(placed))
+}
+
 /// The last placements of a graph, each with the commit from which on it holds.
 #[derive(Debug, Default)]
 pub(crate) struct Placements(RwLock<Known>);
@@ -206,6 +238,28 @@ mod tests {
         assert_eq!((0..3).map(|share| placement.buckets(share).len()).sum::<u32>(), BUCKETS);
         let other = MovedBuckets { shares: 4, ..moved };
         assert_eq!(listed.with(&other).dealt, listed.dealt);
+    }
+
+    /// Seen red with an order to the new share after the commit.
+    #[test]
+    fn buckets_move_by_orders_to_both_shares() {
+        let placement = Placement::new(7, Some(2));
+        let taken = BucketSet::new(placement.buckets(0).iter().take(2));
+        let with_them = placement.buckets(1).union(&taken);
+        let order = |server, buckets: &BucketSet| Order { server, buckets: buckets.clone() };
+        let both = [order(4, &with_them), order(6, &with_them)];
+        assert_eq!(placement.to_take(&taken, 1), both);
+        let moved = taken.iter().map(|bucket| (bucket, 1)).collect();
+        let after = placement.with(&MovedBuckets { shares: 2, since: 1, to: moved });
+        let rest = placement.buckets(0).without(&taken);
+        assert_eq!(after.to_leave(1), [order(3, &rest), order(5, &rest)]);
+        // It has come back when the order arrives.
+        assert_eq!(
+            held_after(&rest, &placement.buckets(0), &placement.buckets(0)),
+            placement.buckets(0)
+        );
+        assert_eq!(held_after(&rest, &placement.buckets(0), &after.buckets(0)), rest);
+        assert_eq!(held_after(&with_them, &after.buckets(1), &after.buckets(1)), with_them);
     }
 
     /// A state is asked for where its buckets were.

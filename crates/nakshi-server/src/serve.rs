@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use nakshi_io::CancelToken;
-use nakshi_property::{LoadOptions, PropertyStore};
+use nakshi_property::{BucketSet, LoadOptions, PropertyStore};
 use nakshi_query::{Database, NoProcedures, Procedures};
 use nakshi_store::import::Hooks;
 use socket2::{SockRef, TcpKeepalive};
@@ -285,6 +285,15 @@ impl Server {
                 threads.push(thread.spawn_scoped(scope, work).map_err(Error::no_thread)?);
                 lines.push(line);
             }
+            if served.gateway.as_ref().is_some_and(|gateway| gateway.share().is_some()) {
+                let (served, ended) = (Arc::clone(&served), ended.clone());
+                let tend = move || {
+                    moving::tend(&served, &|| ended.has_changed().is_err());
+                    Ok(())
+                };
+                let thread = std::thread::Builder::new().name("nakshi-tend".into());
+                threads.push(thread.spawn_scoped(scope, tend).map_err(Error::no_thread)?);
+            }
             let accepted = here.block_on(async {
                 let upkeep = tokio::spawn(keep_up(Arc::clone(&served)));
                 if let Some(pages) = pages {
@@ -401,23 +410,31 @@ fn gateway(options: &ServeOptions) -> Result<Option<Arc<Gateway>>> {
 }
 
 /// Leaves in the store of a server with a share what is of that share, at its first start. Later, it may have more:
-/// buckets that it was about to take, or to leave out.
+/// buckets that it was about to take, or to leave out. Of those that were moved, it may lack some, and takes them when
+/// it serves.
 fn take_share(store: &PropertyStore, group: &GroupOptions, cancel: &CancelToken) -> Result<()> {
     moving::clean(store.path())?;
-    let placement = group.placement().with(store.snapshot().moved_buckets());
+    let (listed, moved) = (group.placement(), store.snapshot().moved_buckets().clone());
+    let placement = listed.with(&moved);
     let wanted = placement.share_of(group.own).map(|share| placement.buckets(share));
-    match (store.buckets(), wanted) {
+    let name = store.path().display();
+    let lacking = match (store.buckets(), wanted) {
         (None, Some(buckets)) => {
-            tracing::info!(store = %store.path().display(), "takes its share of the graph");
+            tracing::info!(store = %name, "takes its share of the graph");
             let hooks = Hooks { cancel: cancel.clone(), ..Hooks::default() };
-            Ok(store.take_share(&buckets, &LoadOptions::default(), &hooks)?)
+            store.take_share(&buckets, &LoadOptions::default(), &hooks)?;
+            Some(BucketSet::default())
         }
-        (None, None) => Ok(()),
-        (Some(has), Some(wanted)) if has.has_all(&wanted) => Ok(()),
+        (None, None) => Some(BucketSet::default()),
+        (Some(has), Some(wanted)) => Some(wanted.without(&has)),
+        (Some(_), None) => None,
+    };
+    let is_moved = |bucket| moved.share_of(bucket, listed.shares()).is_some();
+    match lacking {
+        Some(lacking) if lacking.iter().all(is_moved) => Ok(()),
         _ => Err(Error::parameter(format!(
-            "{} has another share of the graph than this server has to have; remove it, and start with \
-             --fetch",
-            store.path().display()
+            "{name} has another share of the graph than this server has to have; remove it, and start with \
+             --fetch"
         ))),
     }
 }

@@ -9,6 +9,7 @@ use super::super::log::Records;
 use super::super::proposer::Proposer;
 use super::super::replicated::{Commits, Replicated};
 use super::draw::Draw;
+use super::shares;
 
 /// The contents of a disk, and when its power fails.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub(super) struct Files {
     /// The commits of the store from number 1 on, of which the first `durable` are durable.
     pub(super) commits: Vec<Vec<u8>>,
     durable: usize,
+    /// The files of the buckets of the store, if it has not the whole graph.
+    pub(super) share: Option<shares::Files>,
     /// Operations until the power fails.
     pub(super) left: Option<u64>,
     /// True after that.
@@ -58,9 +61,9 @@ impl Files {
 }
 
 impl Disk {
-    pub(super) fn new(draw: Draw) -> Self {
+    pub(super) fn new(draw: Draw, share: Option<shares::Files>) -> Self {
         let (records, commits) = (Vec::new(), Vec::new());
-        let files = Files { records, commits, durable: 0, left: None, dead: false, draw };
+        let files = Files { records, commits, durable: 0, share, left: None, dead: false, draw };
         Disk(Arc::new(Mutex::new(files)))
     }
 
@@ -75,11 +78,21 @@ impl Disk {
     }
 
     /// Loses everything, and gets a copy of another store.
-    pub(super) fn replace(&self, commits: Vec<Vec<u8>>) {
+    pub(super) fn replace(&self, commits: Vec<Vec<u8>>, share: Option<shares::Files>) {
         let mut files = self.files();
         files.records.clear();
         files.durable = commits.len();
-        files.commits = commits;
+        (files.commits, files.share) = (commits, share);
+    }
+
+    /// Replaces the files of the buckets.
+    pub(super) fn switch(&self, share: shares::Files) -> Result<()> {
+        let mut files = self.files();
+        let done = files.operate();
+        if done.is_ok() || files.draw.chance(50) {
+            files.share = Some(share);
+        }
+        done
     }
 }
 

@@ -4,7 +4,8 @@
 //! was not made durable, on lines that are cut, slow or lossy, and on clocks that stop and jump. Clients make
 //! commits and read. Whatever happens, a commit that a client was told of is in all stores, once, at the
 //! number it was told; all stores have the same commits; a read has all that was acknowledged before it began;
-//! and when the faults end, commits go on.
+//! and when the faults end, commits go on. In some seeds the servers have shares of the graph, whose buckets
+//! clients move: a read of a bucket has just its commits, wherever it is, and in the end each is where it shall be.
 //!
 //! Seen red with votes that are not written down, with entries confirmed before they are durable, with a read that
 //! asks no majority, and with the defects that it found itself (docs/decisions.md).
@@ -14,6 +15,7 @@
 
 mod disk;
 mod draw;
+mod shares;
 mod world;
 
 use std::collections::BTreeMap;
@@ -22,7 +24,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use draw::Draw;
-use world::{FRONT, Host, Place, TICK, World, runtime};
+use shares::{BUCKETS, Change, Mover};
+use world::{Cast, FRONT, Host, Place, TICK, World, runtime};
+
+use nakshi_property::BucketSet;
 
 use super::replicated::Replicated;
 
@@ -30,6 +35,9 @@ use super::replicated::Replicated;
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Clients.
 const CLIENTS: u64 = 3;
+/// Servers, those that vote, and how many have each share, if not all have the whole graph.
+const CASTS: [(u64, u64, Option<usize>); 6] =
+    [(3, 3, None), (3, 3, None), (4, 3, None), (5, 5, None), (5, 3, Some(1)), (7, 3, Some(2))];
 
 /// A commit or read that a client was told of.
 #[derive(Clone, Debug)]
@@ -41,6 +49,8 @@ struct Told {
     /// that a read saw.
     changes: Vec<Vec<u8>>,
     number: u64,
+    /// What a read of a bucket has found.
+    bucket: Option<Bucket>,
 }
 
 /// All that the clients were told.
@@ -49,11 +59,17 @@ struct History {
     events: AtomicU64,
     told: Mutex<Vec<Told>>,
     ends: AtomicBool,
+    /// Moves of buckets that a client was told of.
+    moves: AtomicU64,
 }
 
 impl History {
     fn event(&self) -> u64 {
         self.events.fetch_add(1, SeqCst)
+    }
+
+    fn ends(&self) -> bool {
+        self.ends.load(SeqCst)
     }
 
     fn told(&self) -> Vec<Told> {
@@ -67,17 +83,28 @@ async fn commit(host: Arc<Host>, changes: Vec<Vec<u8>>) -> Option<u64> {
     host.store.commit(&changes).await
 }
 
-/// Number of the last commit, of a state that has all that was acknowledged before.
-async fn read(host: Arc<Host>) -> Option<u64> {
+/// A bucket after a commit, with the numbers of the commits in it.
+#[derive(Clone, Debug)]
+struct Bucket {
+    bucket: u32,
+    commit: u64,
+    rows: Vec<u64>,
+}
+
+/// Number of the last commit, of a state that has all that was acknowledged before; and a bucket in that state or in
+/// one some commits earlier, as a transaction reads it, if servers have shares.
+async fn read(host: Arc<Host>, bucket: u32, earlier: u64) -> Option<(u64, Option<Bucket>)> {
     let newest = host.member.newest().await.ok()?;
-    for _ in 0..100 {
-        let seen = host.store.last_commit();
-        if seen >= newest {
-            return Some(seen);
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+    if !shares::catch_up(&host.store, newest).await {
+        return None;
     }
-    None
+    let seen = host.store.last_commit();
+    if host.shares.is_none() {
+        return Some((seen, None));
+    }
+    let commit = seen.saturating_sub(earlier);
+    let rows = shares::read(&host, bucket, commit).await?;
+    Some((seen, Some(Bucket { bucket, commit, rows })))
 }
 
 /// A client, which asks another server when one fails.
@@ -85,29 +112,30 @@ async fn client(
     world: Arc<World>,
     history: Arc<History>,
     number: u64,
-    servers: u64,
-    voters: u64,
+    Cast { servers, voters, .. }: Cast,
     draw: Draw,
 ) {
     let (mut server, mut count) = (draw.from(1, servers), 0u64);
-    while !history.ends.load(SeqCst) {
+    while !history.ends() {
         let commits = draw.chance(60);
         let size = if commits { draw.from(1, 3) } else { 0 };
-        let changes: Vec<_> =
-            (0..size).map(|nth| format!("{number}:{}", count + nth).into_bytes()).collect();
+        let change = |nth| Change::node(*draw.one(&BUCKETS), number, nth);
+        let changes: Vec<_> = (count..count + size).map(change).collect();
         count += size;
-        let began = history.event();
+        let (bucket, began) = (*draw.one(&BUCKETS), history.event());
+        let earlier = if draw.chance(30) { draw.from(1, 20) } else { 0 };
         let (asked, sent) = (server, changes.clone());
         let call = async {
-            match commits {
-                true => world.ask(FRONT, asked, |host| commit(host, sent)).await,
-                false => world.ask(FRONT, asked, read).await,
+            if commits {
+                let made = world.ask(FRONT, asked, |host| commit(host, sent)).await;
+                return made.map(|made| made.map(|number| (number, None)));
             }
+            world.ask(FRONT, asked, move |host| read(host, bucket, earlier)).await
         };
         match tokio::time::timeout(PATIENCE, call).await {
-            Ok(Ok(Some(number))) => {
+            Ok(Ok(Some((number, bucket)))) => {
                 let ended = history.event();
-                let told = Told { began, ended, changes, number };
+                let told = Told { began, ended, changes, number, bucket };
                 history.told.lock().unwrap_or_else(PoisonError::into_inner).push(told);
             }
             _ => server = draw.from(1, if commits { voters } else { servers }),
@@ -120,8 +148,7 @@ async fn client(
 struct Simulation {
     world: Arc<World>,
     draw: Draw,
-    servers: u64,
-    voters: u64,
+    cast: Cast,
     places: BTreeMap<u64, Place>,
     /// Ticks after which hosts start, lines heal, and clocks go as others.
     starts: BTreeMap<u64, u64>,
@@ -140,19 +167,24 @@ impl Simulation {
     fn new(draw: Draw) -> Self {
         let world = World::new(draw.fork());
         world.lines().slow = 2;
-        let (servers, voters) = *draw.one(&[(3, 3), (3, 3), (4, 3), (5, 5)]);
-        let places = (1..=servers).map(|number| (number, Place::new(number, &draw))).collect();
+        let cast = Cast::new(*draw.one(&CASTS));
+        let place = |number| (number, Place::new(number, &cast, &draw));
+        let places = (1..=cast.servers).map(place).collect();
         let history = Arc::new(History::default());
         let front = runtime(&draw);
         for number in 0..CLIENTS {
             let (world, history) = (Arc::clone(&world), Arc::clone(&history));
-            front.spawn(client(world, history, number, servers, voters, draw.fork()));
+            front.spawn(client(world, history, number, cast.clone(), draw.fork()));
+        }
+        if let Some(listed) = &cast.listed {
+            let (world, shares, draw) = (Arc::clone(&world), listed.shares(), draw.fork());
+            let mover = Mover { world, shares, voters: cast.voters, draw };
+            front.spawn(mover.run(Arc::clone(&history)));
         }
         let mut made = Simulation {
             world,
             draw,
-            servers,
-            voters,
+            cast,
             places,
             starts: BTreeMap::new(),
             heals: 0,
@@ -168,7 +200,7 @@ impl Simulation {
     fn start_all(&mut self) {
         self.starts.clear();
         for place in self.places.values_mut().filter(|place| !place.runs()) {
-            place.start(&self.world, self.servers, self.voters);
+            place.start(&self.world, &self.cast);
         }
     }
 
@@ -185,7 +217,7 @@ impl Simulation {
             let due = self.starts.get(number).is_some_and(|tick| *tick <= self.now);
             if due && !place.runs() {
                 self.starts.remove(number);
-                place.start(&self.world, self.servers, self.voters);
+                place.start(&self.world, &self.cast);
             }
             let ran = place.runs();
             place.run(&self.world);
@@ -210,7 +242,7 @@ impl Simulation {
     }
 
     fn any(&self) -> u64 {
-        self.draw.from(1, self.servers)
+        self.draw.from(1, self.cast.servers)
     }
 
     fn kill(&mut self, number: u64) {
@@ -230,7 +262,7 @@ impl Simulation {
     /// Cuts the lines of a host in the directions that are drawn.
     fn cut_off(&mut self, host: u64, with_clients: bool) {
         let (into, out) = *self.draw.one(&[(true, true), (true, false), (false, true)]);
-        let others = if with_clients { FRONT } else { 1 }..=self.servers;
+        let others = if with_clients { FRONT } else { 1 }..=self.cast.servers;
         let mut lines = self.world.lines();
         for other in others.filter(|other| *other != host) {
             lines.cut.extend(into.then_some((other, host)));
@@ -248,12 +280,15 @@ impl Simulation {
         if !self.places.values().all(whole) {
             return;
         }
-        let from = self.draw.from(1, self.servers);
-        let from = if from == lost { from % self.servers + 1 } else { from };
+        // Servers with a share have no copy of the whole.
+        let whole = self.cast.listed.as_ref().map_or(self.cast.servers, |_| self.cast.voters);
+        let from = self.draw.from(1, whole);
+        let from = if from == lost { from % whole + 1 } else { from };
         let copy = self.places.get(&from).map(|place| place.disk.files().commits.clone());
         if let (Some(place), Some(copy)) = (self.places.get_mut(&lost), copy) {
             place.kill(&self.world, false);
-            place.disk.replace(copy);
+            let share = self.cast.share(lost, &copy);
+            place.disk.replace(copy, share);
         }
     }
 
@@ -263,14 +298,14 @@ impl Simulation {
         self.heals = self.now + ticks(self.draw.millis(100, 4000));
         match self.draw.from(0, 10) {
             0 | 1 => self.kill(host),
-            2 => (1..=self.servers).for_each(|number| self.kill(number)),
+            2 => (1..=self.cast.servers).for_each(|number| self.kill(number)),
             3 => {
                 if let Some(place) = self.places.get(&host) {
                     place.disk.files().left = Some(self.draw.from(0, 20));
                 }
             }
             4 | 5 => self.cut_off(host, self.draw.chance(50)),
-            6 => (1..=self.servers).for_each(|number| self.cut_off(number, false)),
+            6 => (1..=self.cast.servers).for_each(|number| self.cut_off(number, false)),
             7 => {
                 let (loss, slow) = (self.draw.from(0, 30), self.draw.from(2, 300));
                 let mut lines = self.world.lines();
@@ -316,20 +351,58 @@ impl Simulation {
         }
         assert!(goes_on(&self.history), "nothing is committed after all faults; {}", self.roles());
         self.history.ends.store(true, SeqCst);
-        let equal = |all: &Self| (2..=all.servers).all(|one| all.commits(one) == all.commits(1));
+        let equal =
+            |all: &Self| (2..=all.cast.servers).all(|one| all.commits(one) == all.commits(1));
         self.run(PATIENCE * 2);
         for _ in 0..60 {
-            if equal(self) {
+            if equal(self) && self.is_complete() {
                 return;
             }
             self.run(Duration::from_millis(500));
         }
-        panic!("the stores differ after all faults{}{}", self.difference(), self.roles());
+        panic!(
+            "the stores differ, or lack buckets, after all faults{}{}",
+            self.difference(),
+            self.roles()
+        );
+    }
+
+    /// The buckets that the last commit gives each server with a share.
+    fn given(&self) -> impl Iterator<Item = (u64, BucketSet)> {
+        let listed = self.cast.listed.as_ref();
+        let placement = listed.map(|listed| shares::placed(listed, &self.commits(1)));
+        placement.into_iter().flat_map(|placement| {
+            let of = |share| placement.servers(share).iter().map(move |server| (*server, share));
+            let all = (0..placement.shares()).flat_map(of);
+            let given = all.map(|(server, share)| (server as u64 + 1, placement.buckets(share)));
+            given.collect::<Vec<_>>()
+        })
+    }
+
+    /// Returns true if each server with a share has the buckets that the last commit gives it.
+    fn is_complete(&self) -> bool {
+        self.given().all(|(server, buckets)| {
+            let share = self.places[&server].disk.files().share.clone();
+            share.is_some_and(|share| share.buckets.has_all(&buckets))
+        })
+    }
+
+    /// Checks that each server with a share has all commits in its buckets.
+    fn check_shares(&self) {
+        let (commits, last) = (self.commits(1), self.commits(1).len() as u64);
+        for (server, buckets) in self.given() {
+            let share = self.places[&server].disk.files().share.clone().unwrap();
+            for bucket in buckets.iter() {
+                let rows = share.read(&commits, bucket, last);
+                let all = shares::rows(&commits, bucket, 0, last);
+                assert_eq!(rows, Some(all), "server {server} and bucket {bucket}");
+            }
+        }
     }
 
     /// The first commit that is not the same everywhere.
     fn difference(&self) -> String {
-        let all: Vec<_> = (1..=self.servers).map(|number| self.commits(number)).collect();
+        let all: Vec<_> = (1..=self.cast.servers).map(|number| self.commits(number)).collect();
         let longest = all.iter().map(Vec::len).max().unwrap_or(0);
         let at = |place: usize| all.iter().map(|one| one.get(place)).collect::<Vec<_>>();
         let differs = |place: &usize| at(*place).windows(2).any(|two| two[0] != two[1]);
@@ -360,6 +433,10 @@ fn check(told: &[Told], commits: &[Vec<u8>]) {
             let found = known.get(changes);
             assert_eq!(found, Some(&number), "a client was told that {changes:?} is {number}");
         }
+        if let Some(Bucket { bucket, commit, rows }) = &one.bucket {
+            let all = shares::rows(commits, *bucket, 0, *commit);
+            assert_eq!(*rows, all, "a client was told of other commits in {bucket} at {commit}");
+        }
         let last = one.number + (one.changes.len() as u64).saturating_sub(1);
         let later = told.iter().filter(|later| later.began > one.ended);
         for later in later {
@@ -370,8 +447,8 @@ fn check(told: &[Told], commits: &[Vec<u8>]) {
     }
 }
 
-/// Runs one seed; returns how many commits and reads clients were told of.
-fn simulate(seed: u64) -> (usize, usize) {
+/// Runs one seed; returns how many commits, reads and moves clients were told of.
+fn simulate(seed: u64) -> [u64; 3] {
     let mut all = Simulation::new(Draw::of(seed));
     let draw = all.draw.clone();
     all.run(draw.millis(500, 3000));
@@ -382,8 +459,10 @@ fn simulate(seed: u64) -> (usize, usize) {
     all.settle();
     let told = all.history.told();
     check(&told, &all.commits(1));
+    all.check_shares();
     let commits = told.iter().filter(|told| !told.changes.is_empty()).count();
-    (commits, told.len() - commits)
+    let moves = all.history.moves.load(SeqCst);
+    [commits as u64, (told.len() - commits) as u64, moves]
 }
 
 #[test]
@@ -394,7 +473,7 @@ fn nothing_that_clients_were_told_is_lost_whatever_fails() {
         None => 0..1000 * scale.unwrap_or(1u64),
     };
     let next = AtomicU64::new(seeds.start);
-    let (commits, reads) = (AtomicU64::new(0), AtomicU64::new(0));
+    let told = [const { AtomicU64::new(0) }; 3];
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let work = || {
         loop {
@@ -402,12 +481,14 @@ fn nothing_that_clients_were_told_is_lost_whatever_fails() {
             if seed >= seeds.end {
                 return;
             }
-            let told = std::panic::catch_unwind(|| simulate(seed));
-            let (made, read) = told.unwrap_or_else(|_| panic!("seed {seed} has failed"));
-            commits.fetch_add(made as u64, SeqCst);
-            reads.fetch_add(read as u64, SeqCst);
+            let these = std::panic::catch_unwind(|| simulate(seed));
+            let these = these.unwrap_or_else(|_| panic!("seed {seed} has failed"));
+            for (all, these) in told.iter().zip(these) {
+                all.fetch_add(these, SeqCst);
+            }
         }
     };
     std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
-    eprintln!("{commits:?} commits and {reads:?} reads in {} seeds", seeds.end - seeds.start);
+    let seeds = seeds.end - seeds.start;
+    eprintln!("{told:?} commits, reads and moves of buckets in {seeds} seeds");
 }

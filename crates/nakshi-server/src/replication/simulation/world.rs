@@ -25,6 +25,8 @@ use super::super::network::WATCHED;
 use super::super::replicated::Part;
 use super::disk::{Disk, Store};
 use super::draw::Draw;
+use super::shares::{self, Shares};
+use crate::placement::Placement;
 
 /// Number of the host of the clients; those of the servers begin at 1.
 pub(super) const FRONT: u64 = 0;
@@ -56,6 +58,34 @@ pub(super) struct World {
 pub(super) struct Host {
     pub(super) member: Member,
     pub(super) store: Arc<Store>,
+    /// The way to the servers with the buckets, if not all have the whole graph.
+    pub(super) shares: Option<Shares>,
+}
+
+/// The servers of a graph, with numbers from 1 on.
+#[derive(Clone, Debug)]
+pub(super) struct Cast {
+    pub(super) servers: u64,
+    /// Those up to this number vote.
+    pub(super) voters: u64,
+    /// The shares, if not all have the whole graph.
+    pub(super) listed: Option<Placement>,
+}
+
+impl Cast {
+    /// So many servers, of which some have the whole graph, and so many each share.
+    pub(super) fn new((servers, voters, replicas): (u64, u64, Option<usize>)) -> Self {
+        let listed = Placement::new(servers as usize, replicas);
+        let listed = (listed.shares() > 0).then_some(listed);
+        Cast { servers, voters, listed }
+    }
+
+    /// The files that a server has which starts with a copy of a store with some commits, if it has a share.
+    pub(super) fn share(&self, number: u64, commits: &[Vec<u8>]) -> Option<shares::Files> {
+        let placement = shares::placed(self.listed.as_ref()?, commits);
+        let buckets = placement.buckets(placement.share_of(number as usize - 1)?);
+        Some(shares::Files::write(commits, &buckets))
+    }
 }
 
 /// The fate of a message.
@@ -204,13 +234,14 @@ pub(super) fn runtime(draw: &Draw) -> Runtime {
 }
 
 impl Place {
-    pub(super) fn new(number: u64, draw: &Draw) -> Self {
-        let disk = Disk::new(draw.fork());
+    pub(super) fn new(number: u64, cast: &Cast, draw: &Draw) -> Self {
+        let disk = Disk::new(draw.fork(), cast.share(number, &[]));
         Place { number, disk, runtime: None, host: None, left: None, stopped: 0, speed: 1000 }
     }
 
-    /// Starts the server: servers from 1 on, of which those up to `voters` vote.
-    pub(super) fn start(&mut self, world: &Arc<World>, servers: u64, voters: u64) {
+    /// Starts the server.
+    pub(super) fn start(&mut self, world: &Arc<World>, cast: &Cast) {
+        let Cast { servers, voters, .. } = *cast;
         self.disk.restart();
         let store = Arc::new(Store::new(self.disk.clone()));
         let records = self.disk.files().records.clone();
@@ -246,7 +277,11 @@ impl Place {
                 return;
             }
         };
-        let host = Arc::new(Host { member, store });
+        let shares = cast.listed.clone().map(|listed| Shares::new(world, self.number, listed));
+        let host = Arc::new(Host { member, store, shares });
+        if host.shares.as_ref().is_some_and(|shares| shares.own().is_some()) {
+            runtime.spawn(shares::tend(Arc::clone(&host)));
+        }
         let served = Arc::clone(&host);
         runtime.spawn(async move {
             while let Some(job) = jobs.recv().await {
