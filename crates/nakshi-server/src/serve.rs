@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use nakshi_io::CancelToken;
@@ -285,15 +286,7 @@ impl Server {
                 threads.push(thread.spawn_scoped(scope, work).map_err(Error::no_thread)?);
                 lines.push(line);
             }
-            if served.gateway.as_ref().is_some_and(|gateway| gateway.share().is_some()) {
-                let (served, ended) = (Arc::clone(&served), ended.clone());
-                let tend = move || {
-                    moving::tend(&served, &|| ended.has_changed().is_err());
-                    Ok(())
-                };
-                let thread = std::thread::Builder::new().name("nakshi-tend".into());
-                threads.push(thread.spawn_scoped(scope, tend).map_err(Error::no_thread)?);
-            }
+            threads.extend(tend(scope, &served, &ended)?);
             let accepted = here.block_on(async {
                 let upkeep = tokio::spawn(keep_up(Arc::clone(&served)));
                 if let Some(pages) = pages {
@@ -310,9 +303,7 @@ impl Server {
                 before.and(thread.join().map_err(panicked).and_then(|answered| answered))
             })
         });
-        if let Some(drivers) = drivers {
-            drivers.shutdown_timeout(FLUSH);
-        }
+        drivers.into_iter().for_each(|drivers| drivers.shutdown_timeout(FLUSH));
         let ended = flush(&served).and(answered);
         ended
             .inspect(|()| tracing::info!("ended"))
@@ -554,6 +545,24 @@ async fn answer(
         Ok(Err(_)) => Err(Error::new(ErrorKind::Internal, "internal error: the server panicked")),
         Err(_) => Ok(()),
     }
+}
+
+/// Sees to the buckets of a server that has a share, on a thread of its own, until the sender of `ended` is dropped.
+fn tend<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    served: &Arc<Served>,
+    ended: &watch::Receiver<()>,
+) -> Result<Option<ScopedJoinHandle<'scope, Result<()>>>> {
+    if served.gateway.as_ref().is_none_or(|gateway| gateway.share().is_none()) {
+        return Ok(None);
+    }
+    let (served, ended) = (Arc::clone(served), ended.clone());
+    let work = move || {
+        moving::tend(&served, &|| ended.has_changed().is_err());
+        Ok(())
+    };
+    let thread = std::thread::Builder::new().name("nakshi-tend".into());
+    thread.spawn_scoped(scope, work).map(Some).map_err(Error::no_thread)
 }
 
 /// Forgets old states. A read-only server also reads what another process commits.

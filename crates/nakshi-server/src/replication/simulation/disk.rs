@@ -9,7 +9,7 @@ use super::super::log::Records;
 use super::super::proposer::Proposer;
 use super::super::replicated::{Commits, Replicated};
 use super::draw::Draw;
-use super::shares;
+use super::share;
 
 /// The contents of a disk, and when its power fails.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Files {
     pub(super) commits: Vec<Vec<u8>>,
     durable: usize,
     /// The files of the buckets of the store, if it has not the whole graph.
-    pub(super) share: Option<shares::Files>,
+    pub(super) share: Option<share::Files>,
     /// Operations until the power fails.
     pub(super) left: Option<u64>,
     /// True after that.
@@ -61,7 +61,7 @@ impl Files {
 }
 
 impl Disk {
-    pub(super) fn new(draw: Draw, share: Option<shares::Files>) -> Self {
+    pub(super) fn new(draw: Draw, share: Option<share::Files>) -> Self {
         let (records, commits) = (Vec::new(), Vec::new());
         let files = Files { records, commits, durable: 0, share, left: None, dead: false, draw };
         Disk(Arc::new(Mutex::new(files)))
@@ -78,7 +78,7 @@ impl Disk {
     }
 
     /// Loses everything, and gets a copy of another store.
-    pub(super) fn replace(&self, commits: Vec<Vec<u8>>, share: Option<shares::Files>) {
+    pub(super) fn replace(&self, commits: Vec<Vec<u8>>, share: Option<share::Files>) {
         let mut files = self.files();
         files.records.clear();
         files.durable = commits.len();
@@ -86,7 +86,7 @@ impl Disk {
     }
 
     /// Replaces the files of the buckets.
-    pub(super) fn switch(&self, share: shares::Files) -> Result<()> {
+    pub(super) fn switch(&self, share: share::Files) -> Result<()> {
         let mut files = self.files();
         let done = files.operate();
         if done.is_ok() || files.draw.chance(50) {

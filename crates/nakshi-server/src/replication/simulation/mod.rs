@@ -15,7 +15,8 @@
 
 mod disk;
 mod draw;
-mod shares;
+mod moves;
+mod share;
 mod world;
 
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use draw::Draw;
-use shares::{BUCKETS, Change, Mover};
+use share::{BUCKETS, Change};
 use world::{Cast, FRONT, Host, Place, TICK, World, runtime};
 
 use nakshi_property::BucketSet;
@@ -95,15 +96,15 @@ struct Bucket {
 /// one some commits earlier, as a transaction reads it, if servers have shares.
 async fn read(host: Arc<Host>, bucket: u32, earlier: u64) -> Option<(u64, Option<Bucket>)> {
     let newest = host.member.newest().await.ok()?;
-    if !shares::catch_up(&host.store, newest).await {
+    if !moves::catch_up(&host.store, newest).await {
         return None;
     }
     let seen = host.store.last_commit();
-    if host.shares.is_none() {
+    if host.listed.is_none() {
         return Some((seen, None));
     }
     let commit = seen.saturating_sub(earlier);
-    let rows = shares::read(&host, bucket, commit).await?;
+    let rows = moves::read(&host, bucket, commit).await?;
     Some((seen, Some(Bucket { bucket, commit, rows })))
 }
 
@@ -144,6 +145,24 @@ async fn client(
     }
 }
 
+/// A client that moves buckets.
+async fn mover(world: Arc<World>, history: Arc<History>, voters: u64, shares: usize, draw: Draw) {
+    while !history.ends() {
+        let taken = BucketSet::new(BUCKETS.into_iter().filter(|_| draw.chance(40)));
+        let (to, leader) = (draw.from(0, shares as u64 - 1) as usize, draw.from(1, voters));
+        // No two commits are the same.
+        let id = draw.from(0, u64::MAX - 1);
+        if !taken.is_empty() {
+            let moving =
+                world.ask(FRONT, leader, move |host| moves::move_buckets(host, taken, to, id));
+            if let Ok(Ok(Some(_))) = tokio::time::timeout(PATIENCE * 3, moving).await {
+                history.moves.fetch_add(1, SeqCst);
+            }
+        }
+        tokio::time::sleep(draw.millis(0, 300)).await;
+    }
+}
+
 /// All hosts.
 struct Simulation {
     world: Arc<World>,
@@ -157,6 +176,12 @@ struct Simulation {
     now: u64,
     front: tokio::runtime::Runtime,
     history: Arc<History>,
+}
+
+/// Starts a server, which takes the buckets that it lacks.
+fn start(place: &mut Place, world: &Arc<World>, cast: &Cast) {
+    place.start(world, cast);
+    place.spawn(moves::tend);
 }
 
 fn ticks(time: Duration) -> u64 {
@@ -177,9 +202,8 @@ impl Simulation {
             front.spawn(client(world, history, number, cast.clone(), draw.fork()));
         }
         if let Some(listed) = &cast.listed {
-            let (world, shares, draw) = (Arc::clone(&world), listed.shares(), draw.fork());
-            let mover = Mover { world, shares, voters: cast.voters, draw };
-            front.spawn(mover.run(Arc::clone(&history)));
+            let (world, history) = (Arc::clone(&world), Arc::clone(&history));
+            front.spawn(mover(world, history, cast.voters, listed.shares(), draw.fork()));
         }
         let mut made = Simulation {
             world,
@@ -200,7 +224,7 @@ impl Simulation {
     fn start_all(&mut self) {
         self.starts.clear();
         for place in self.places.values_mut().filter(|place| !place.runs()) {
-            place.start(&self.world, &self.cast);
+            start(place, &self.world, &self.cast);
         }
     }
 
@@ -217,7 +241,7 @@ impl Simulation {
             let due = self.starts.get(number).is_some_and(|tick| *tick <= self.now);
             if due && !place.runs() {
                 self.starts.remove(number);
-                place.start(&self.world, &self.cast);
+                start(place, &self.world, &self.cast);
             }
             let ran = place.runs();
             place.run(&self.world);
@@ -370,7 +394,7 @@ impl Simulation {
     /// The buckets that the last commit gives each server with a share.
     fn given(&self) -> impl Iterator<Item = (u64, BucketSet)> {
         let listed = self.cast.listed.as_ref();
-        let placement = listed.map(|listed| shares::placed(listed, &self.commits(1)));
+        let placement = listed.map(|listed| share::placed(listed, &self.commits(1)));
         placement.into_iter().flat_map(|placement| {
             let of = |share| placement.servers(share).iter().map(move |server| (*server, share));
             let all = (0..placement.shares()).flat_map(of);
@@ -394,7 +418,7 @@ impl Simulation {
             let share = self.places[&server].disk.files().share.clone().unwrap();
             for bucket in buckets.iter() {
                 let rows = share.read(&commits, bucket, last);
-                let all = shares::rows(&commits, bucket, 0, last);
+                let all = share::rows(&commits, bucket, 0, last);
                 assert_eq!(rows, Some(all), "server {server} and bucket {bucket}");
             }
         }
@@ -434,7 +458,7 @@ fn check(told: &[Told], commits: &[Vec<u8>]) {
             assert_eq!(found, Some(&number), "a client was told that {changes:?} is {number}");
         }
         if let Some(Bucket { bucket, commit, rows }) = &one.bucket {
-            let all = shares::rows(commits, *bucket, 0, *commit);
+            let all = share::rows(commits, *bucket, 0, *commit);
             assert_eq!(*rows, all, "a client was told of other commits in {bucket} at {commit}");
         }
         let last = one.number + (one.changes.len() as u64).saturating_sub(1);

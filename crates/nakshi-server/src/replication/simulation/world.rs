@@ -25,8 +25,8 @@ use super::super::network::WATCHED;
 use super::super::replicated::Part;
 use super::disk::{Disk, Store};
 use super::draw::Draw;
-use super::shares::{self, Shares};
-use crate::placement::Placement;
+use super::share::{self, moved, placed};
+use crate::placement::{Placement, Placements};
 
 /// Number of the host of the clients; those of the servers begin at 1.
 pub(super) const FRONT: u64 = 0;
@@ -58,8 +58,27 @@ pub(super) struct World {
 pub(super) struct Host {
     pub(super) member: Member,
     pub(super) store: Arc<Store>,
-    /// The way to the servers with the buckets, if not all have the whole graph.
-    pub(super) shares: Option<Shares>,
+    pub(super) number: u64,
+    pub(super) world: Arc<World>,
+    /// The shares of the graph, if not all have the whole of it.
+    pub(super) listed: Option<Placement>,
+    placements: Placements,
+    /// Held by a move of buckets that this server leads, or in which it takes part.
+    pub(super) moves: tokio::sync::Mutex<()>,
+}
+
+impl Host {
+    /// The share of this server, if it has not the whole graph.
+    pub(super) fn share(&self) -> Option<usize> {
+        self.listed.as_ref()?.share_of(self.number as usize - 1)
+    }
+
+    /// The placement after a commit, as this server knows it.
+    pub(super) fn placement(&self, commit: u64) -> Option<Arc<Placement>> {
+        let listed = self.listed.as_ref()?;
+        let moved = moved(listed, &self.store.disk.files().commits);
+        Some(self.placements.after(commit, listed, &moved))
+    }
 }
 
 /// The servers of a graph, with numbers from 1 on.
@@ -81,10 +100,10 @@ impl Cast {
     }
 
     /// The files that a server has which starts with a copy of a store with some commits, if it has a share.
-    pub(super) fn share(&self, number: u64, commits: &[Vec<u8>]) -> Option<shares::Files> {
-        let placement = shares::placed(self.listed.as_ref()?, commits);
+    pub(super) fn share(&self, number: u64, commits: &[Vec<u8>]) -> Option<share::Files> {
+        let placement = placed(self.listed.as_ref()?, commits);
         let buckets = placement.buckets(placement.share_of(number as usize - 1)?);
-        Some(shares::Files::write(commits, &buckets))
+        Some(share::Files::write(commits, &buckets))
     }
 }
 
@@ -277,11 +296,15 @@ impl Place {
                 return;
             }
         };
-        let shares = cast.listed.clone().map(|listed| Shares::new(world, self.number, listed));
-        let host = Arc::new(Host { member, store, shares });
-        if host.shares.as_ref().is_some_and(|shares| shares.own().is_some()) {
-            runtime.spawn(shares::tend(Arc::clone(&host)));
-        }
+        let host = Arc::new(Host {
+            member,
+            store,
+            number: self.number,
+            world: Arc::clone(world),
+            listed: cast.listed.clone(),
+            placements: Placements::default(),
+            moves: tokio::sync::Mutex::default(),
+        });
         let served = Arc::clone(&host);
         runtime.spawn(async move {
             while let Some(job) = jobs.recv().await {
@@ -290,6 +313,16 @@ impl Place {
         });
         world.doors().insert(self.number, door);
         (self.runtime, self.host) = (Some(runtime), Some(host));
+    }
+
+    /// Has the server do something beside its calls.
+    pub(super) fn spawn<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        work: impl FnOnce(Arc<Host>) -> F,
+    ) {
+        if let Some((runtime, host)) = self.runtime.as_ref().zip(self.host.as_ref()) {
+            runtime.spawn(work(Arc::clone(host)));
+        }
     }
 
     pub(super) fn runs(&self) -> bool {
